@@ -1,0 +1,1 @@
+"""The contracts: everything that crosses a process boundary, as frozen pydantic models."""

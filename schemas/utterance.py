@@ -1,0 +1,136 @@
+"""What a pipeline sends: one JSON object per utterance."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from schemas.contract import (
+    AGENTS_MAX,
+    OPERATIONS_MAX,
+    REFERENCES_MAX,
+    VARIABLES_MAX,
+    Contract,
+    Text,
+    Timestamp,
+)
+from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
+from schemas.ids import VariableName
+from schemas.operations import Operation
+
+Operations = Annotated[tuple[Operation, ...], Field(max_length=OPERATIONS_MAX)]
+Audience = Annotated[tuple[AgentId, ...], Field(min_length=1, max_length=AGENTS_MAX)]
+MetadataValue = (
+    Annotated[str, Field(max_length=4_096)]
+    | bool
+    | Annotated[int, Field(ge=-(2**53), le=2**53)]
+    | float
+    | None
+)
+
+
+class UtteranceKind(StrEnum):
+    """Whether an utterance is said, proposed, or opens a conversation."""
+
+    STATEMENT = "statement"
+    CANDIDATE = "candidate"
+    SETUP = "setup"
+
+
+class CandidateClaim(Contract):
+    """One claim of a draft, and the record or records it rests on.
+
+    With neither `record` nor `records` the claim is not associated; with `records` it is grounded
+    only if every one of them is.
+    """
+
+    text: Text = ""
+    record: RecordId | None = None
+    records: Annotated[tuple[RecordId, ...], Field(min_length=1, max_length=64)] | None = None
+
+    @model_validator(mode="after")
+    def _one_association(self) -> Self:
+        if self.record is not None and self.records is not None:
+            raise ValueError("give either record or records, not both")
+        return self
+
+    def associated(self) -> tuple[str, ...]:
+        """The ids the claim rests on, in the order given, each once; empty if there are none."""
+        if self.record is not None:
+            return (self.record,)
+        return tuple(dict.fromkeys(self.records or ()))
+
+
+class Agent(Contract):
+    """A participant that a setup declares."""
+
+    id: AgentId
+    role: RoleName = "user"
+
+
+Agents = Annotated[tuple[Agent, ...], Field(max_length=AGENTS_MAX)]
+Variables = Annotated[tuple[VariableName, ...], Field(max_length=VARIABLES_MAX)]
+Observes = Annotated[dict[AgentId, Variables], Field(max_length=AGENTS_MAX)]
+
+
+class SetupBody(Contract):
+    """What a conversation starts from: who takes part and what each of them can see."""
+
+    agents: Agents = ()
+    variables: Variables = ()
+    observes: Observes = {}
+    policy: None = None
+    """Authority policies are not offered yet: only null is accepted, so that none is ignored."""
+
+
+class Utterance(Contract):
+    """One line of input: a statement, a candidate to check, or a setup.
+
+    A setup may carry its fields beside the others or together under `setup`.
+    """
+
+    tenant_id: TenantId = "default"
+    conversation_id: ConversationId
+    utterance_id: UtteranceId
+    speaker: AgentId
+    role: RoleName = "user"
+    text: Text = ""
+    at: Timestamp
+    kind: UtteranceKind = UtteranceKind.STATEMENT
+    audience: Audience | None = None
+    operations: Operations | None = None
+    claims: Annotated[tuple[CandidateClaim, ...], Field(max_length=REFERENCES_MAX)] | None = None
+    metadata: Annotated[
+        dict[Annotated[str, Field(max_length=128)], MetadataValue], Field(max_length=64)
+    ] = {}
+    setup: SetupBody | None = None
+    agents: Agents | None = None
+    variables: Variables | None = None
+    observes: Observes | None = None
+    policy: None = None
+
+    @model_validator(mode="after")
+    def _fields_fit_the_kind(self) -> Self:
+        flat = (self.agents, self.variables, self.observes)
+        has_flat = any(field is not None for field in flat)
+        if self.kind is not UtteranceKind.SETUP and (self.setup is not None or has_flat):
+            raise ValueError("agents, variables and observes belong to kind setup")
+        if self.kind is not UtteranceKind.STATEMENT and self.operations is not None:
+            raise ValueError("operations belong to kind statement")
+        if self.kind is not UtteranceKind.CANDIDATE and self.claims is not None:
+            raise ValueError("claims belong to kind candidate")
+        if self.setup is not None and has_flat:
+            raise ValueError("give the setup's fields either directly or under setup, not both")
+        return self
+
+    def setup_body(self) -> SetupBody:
+        """The setup's fields, wherever they stood."""
+        if self.setup is not None:
+            return self.setup
+        return SetupBody(
+            agents=self.agents or (),
+            variables=self.variables or (),
+            observes=self.observes or {},
+        )
