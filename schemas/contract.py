@@ -7,10 +7,19 @@ a bounded amount of memory.
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+)
 
 UTTERANCE_BYTES_MAX = 1_048_576
 TEXT_CHARS_MAX = 262_144
@@ -26,8 +35,31 @@ class Contract(BaseModel):
     """A frozen, strict model that refuses fields it does not know."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, ser_json_bytes="base64"
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        allow_inf_nan=False,
+        ser_json_bytes="base64",
+        json_schema_serialization_defaults_required=True,
     )
+
+
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def _read_moment(value: object, info: ValidationInfo) -> object:
+    """A moment from JSON text; pydantic alone would also take "1700000000" for seconds."""
+    if info.mode != "json" or not isinstance(value, str):
+        return value
+    try:
+        if _MOMENT.fullmatch(value):
+            return datetime.fromisoformat(value.upper())
+    except ValueError:
+        pass
+    raise ValueError("a moment is written in ISO 8601 with a zone, as in 2026-03-01T02:31:00Z")
 
 
 def _to_utc(moment: datetime) -> datetime:
@@ -38,7 +70,7 @@ def _to_utc(moment: datetime) -> datetime:
         raise ValueError("the moment lies outside the calendar once it is in UTC") from overflow
 
 
-Timestamp = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+Timestamp = Annotated[AwareDatetime, BeforeValidator(_read_moment), AfterValidator(_to_utc)]
 """A moment with a zone, kept in UTC. A moment without a zone is refused."""
 
 Text = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]

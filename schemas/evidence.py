@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from schemas.contract import REFERENCES_MAX, Contract
 from schemas.ids import RecordId
 
 AtomText = Annotated[str, Field(min_length=1, max_length=1_024)]
+
+
+def _in_the_calendar(written: str) -> str:
+    """Refuse what has the right shape but is no date, such as 30 February."""
+    try:
+        datetime.fromisoformat(written if "T" in written else (written + "-01-01")[:10])
+    except ValueError as invalid:
+        raise ValueError("there is no such date") from invalid
+    return written
+
+
 ValidTime = Annotated[
     str,
     Field(
-        pattern=r"^\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2}))?)?)?$"
+        pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T([01][0-9]|2[0-3]):[0-9]{2}"
+        r"(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2}))?)?)?$"
     ),
+    AfterValidator(_in_the_calendar),
 ]
-"""A year, month, day, or moment with a zone, in ISO 8601: sources often know no more than a year."""
+"""A year, month, day, or moment with a zone, in ISO 8601: a source often knows only the year."""
 
 
 class Relation(StrEnum):

@@ -6,15 +6,19 @@ tree. The parser lives with the engine, because only the engine gives the nodes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from schemas.contract import Contract
 from schemas.ids import AgentId, VariableName
 
 FORMULA_CHARS_MAX = 8_192
 FORMULA_PARTS_MAX = 256
+FORMULA_DEPTH_MAX = 64
+"""Levels of a tree, an atom alone being one. JSON readers stop at some 200 levels, so a deeper tree
+could be written to the log and never be read again; the parser of the text form keeps to it too."""
 
 
 class AtomNode(Contract):
@@ -124,12 +128,45 @@ FormulaNode = Annotated[
     Field(discriminator="node"),
 ]
 
+
+def formula_depth(formula: Contract) -> int:
+    """The number of levels of a formula tree; counting stops just above the bound."""
+    depth, level = 0, [formula]
+    while level and depth <= FORMULA_DEPTH_MAX:
+        depth += 1
+        level = [part for node in level for part in _parts(node)]
+    return depth
+
+
+def _parts(node: Contract) -> Iterator[Contract]:
+    for field in node.__dict__.values():
+        if isinstance(field, Contract):
+            yield field
+        elif isinstance(field, tuple):
+            yield from (part for part in field if isinstance(part, Contract))
+
+
+def _bounded_depth(formula: FormulaNode) -> FormulaNode:
+    if formula_depth(formula) > FORMULA_DEPTH_MAX:
+        raise ValueError(f"a formula has at most {FORMULA_DEPTH_MAX} levels")
+    return formula
+
+
 FormulaText = Annotated[str, Field(min_length=1, max_length=FORMULA_CHARS_MAX)]
-FormulaInput = FormulaText | FormulaNode
+FormulaTree = Annotated[FormulaNode, AfterValidator(_bounded_depth)]
+FormulaInput = FormulaText | FormulaTree
 """What an utterance may bring: text for people, the tree for programs. The log holds the tree."""
 
 for _node in (
-    NotNode, AndNode, OrNode, ImpliesNode, IffNode, KnowsNode, BelievesNode, CommonNode, AwareNode,
+    NotNode,
+    AndNode,
+    OrNode,
+    ImpliesNode,
+    IffNode,
+    KnowsNode,
+    BelievesNode,
+    CommonNode,
+    AwareNode,
     ExplicitNode,
 ):
     _node.model_rebuild()

@@ -15,6 +15,9 @@ from schemas.evidence import Atom
 from schemas.formula import FormulaInput
 from schemas.ids import AgentId, RecordId, VariableName
 
+INLINE_DEPTH_MAX = 16
+"""How deep inline records may cite inline records; JSON readers stop at some 200 levels."""
+
 
 class InlineRecord(Contract):
     """A record that is introduced where it is first cited."""
@@ -24,6 +27,17 @@ class InlineRecord(Contract):
     premises: References = ()
     formula: FormulaInput | None = None
     atoms: Annotated[tuple[Atom, ...], Field(max_length=64)] = ()
+
+    @model_validator(mode="after")
+    def _nesting_is_bounded(self) -> Self:
+        depth = 0
+        level: list[InlineRecord] = [self]
+        while level:
+            depth += 1
+            level = [p for record in level for p in record.premises if isinstance(p, InlineRecord)]
+        if depth > INLINE_DEPTH_MAX:
+            raise ValueError(f"inline records nest at most {INLINE_DEPTH_MAX} deep")
+        return self
 
 
 Reference = RecordId | InlineRecord
@@ -135,14 +149,7 @@ class Question(Contract):
 
 
 Operation = Annotated[
-    Observe
-    | Hypothesize
-    | Support
-    | Undermine
-    | Revise
-    | ExpandAwareness
-    | Resolve
-    | Question,
+    Observe | Hypothesize | Support | Undermine | Revise | ExpandAwareness | Resolve | Question,
     Field(discriminator="op"),
 ]
 

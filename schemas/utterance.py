@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from schemas.contract import (
     AGENTS_MAX,
@@ -16,17 +16,33 @@ from schemas.contract import (
     Text,
     Timestamp,
 )
-from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
-from schemas.ids import VariableName
+from schemas.ids import (
+    AgentId,
+    ConversationId,
+    RecordId,
+    RoleName,
+    TenantId,
+    UtteranceId,
+    VariableName,
+)
 from schemas.operations import Operation
 
 Operations = Annotated[tuple[Operation, ...], Field(max_length=OPERATIONS_MAX)]
 Audience = Annotated[tuple[AgentId, ...], Field(min_length=1, max_length=AGENTS_MAX)]
+
+
+def _no_integer(number: object) -> object:
+    """Keep an integer out of the float branch, which would round one above 2**53."""
+    if isinstance(number, int):
+        raise ValueError("an integer lies within 2**53 of zero")
+    return number
+
+
 MetadataValue = (
     Annotated[str, Field(max_length=4_096)]
     | bool
     | Annotated[int, Field(ge=-(2**53), le=2**53)]
-    | float
+    | Annotated[float, BeforeValidator(_no_integer)]
     | None
 )
 

@@ -2,15 +2,18 @@
 
 Writing sorts keys and leaves nothing to the platform; reading is strict and names the place of an
 error. A canonical *content* form, which digests use, also leaves out fields that say nothing (null,
-false, empty), so that a field added later with such a default does not change old digests.
+false or empty, and that by default), so that a field added later with such a default does not
+change old digests, while null and empty stay apart where they mean different things.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, from_json
 
 from schemas.log import LogEvent
 from schemas.upcast import UPCASTERS, Upcasters, upcast
@@ -18,23 +21,30 @@ from schemas.utterance import Utterance
 
 _WRITE = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
+_MESSAGE_CHARS_MAX = 1_024
+
 _LOG_EVENT: TypeAdapter[LogEvent] = TypeAdapter(LogEvent)
 
 
 class WireError(ValueError):
     """Bytes that are no valid contract; `place` is the path of the first bad field.
 
-    `str(error)` reads `operations.0.record: String should match pattern ...`.
+    `str(error)` reads `operations.0.record: String should match pattern ...`, on one line and of
+    bounded length whatever the bytes were. `place` is empty where the whole document is at fault.
     """
 
     def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}" if place else problem)
-        self.place = place
-        self.problem = problem
+        self.place = _one_line(place)
+        self.problem = _one_line(problem)
+        super().__init__(f"{self.place}: {self.problem}" if place else self.problem)
+
+    def __reduce__(self) -> tuple[type[WireError], tuple[str, str]]:
+        """Pickle by the two arguments, so that the error crosses process boundaries."""
+        return type(self), (self.place, self.problem)
 
 
-def canonical_bytes(contract: BaseModel) -> bytes:
-    """The stored form: sorted keys, UTF-8, every field."""
+def canonical_bytes(contract: object) -> bytes:
+    """The stored form of a contract or a plain value: sorted keys, UTF-8, every field."""
     return orjson.dumps(contract, default=_fields, option=_WRITE)
 
 
@@ -48,7 +58,7 @@ def decode_utterance(line: bytes) -> Utterance:
     try:
         return Utterance.model_validate_json(line)
     except ValidationError as invalid:
-        raise _wire_error(invalid) from invalid
+        raise _wire_error(invalid, line) from invalid
 
 
 def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEvent:
@@ -58,11 +68,11 @@ def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEven
     except ValidationError as invalid:
         current = upcast(stored, upcasters)
         if current is None:
-            raise _wire_error(invalid) from invalid
+            raise _wire_error(invalid, stored) from invalid
     try:
         return _LOG_EVENT.validate_json(current)
     except ValidationError as invalid:
-        raise _wire_error(invalid) from invalid
+        raise _wire_error(invalid, current) from invalid
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -72,12 +82,56 @@ def _fields(value: object) -> dict[str, Any]:
 
 
 def _telling_fields(value: object) -> dict[str, Any]:
-    if isinstance(value, BaseModel):
-        return {name: field for name, field in value.__dict__.items() if field}
-    raise TypeError(f"{type(value).__name__} has no canonical bytes")
+    if not isinstance(value, BaseModel):
+        raise TypeError(f"{type(value).__name__} has no canonical bytes")
+    silent = _silent_values(type(value))
+    return {name: field for name, field in value.__dict__.items() if field or field != silent[name]}
 
 
-def _wire_error(invalid: ValidationError) -> WireError:
-    """The first error of a validation, with its path as people write it."""
-    first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-    return WireError(".".join(str(part) for part in first["loc"]), first["msg"])
+@cache
+def _silent_values(contract: type[BaseModel]) -> dict[str, object]:
+    """What each field is when it says nothing: its default, if that is null, false or empty."""
+    return {name: field.default for name, field in contract.model_fields.items()}
+
+
+def _wire_error(invalid: ValidationError, written: bytes) -> WireError:
+    """The first bad field; of the branches of a union tried there, the one that got furthest."""
+    errors = invalid.errors(include_url=False, include_input=False)
+    try:
+        document = from_json(written)
+    except ValueError:
+        return WireError("", errors[0]["msg"])
+    places = [_place(error, document) for error in errors]
+    first = places[0]
+    furthest = max(
+        (at for at, place in enumerate(places) if place[: len(first)] == first),
+        key=lambda at: (len(places[at]), not errors[at]["type"].endswith("_type")),
+    )
+    return WireError(".".join(map(str, places[furthest])), errors[furthest]["msg"])
+
+
+def _place(error: ErrorDetails, document: Any) -> tuple[int | str, ...]:
+    """The path as it stands in the document: without the names of unions' branches."""
+    place: list[int | str] = []
+    here = document
+    for part in error["loc"]:
+        if _holds(here, part):
+            here = here[part]
+            place.append(part)
+    if error["type"] == "missing":
+        place.append(error["loc"][-1])
+    elif error["type"] in ("union_tag_not_found", "union_tag_invalid"):
+        place.append(error["ctx"]["discriminator"].strip("'"))
+    return tuple(place)
+
+
+def _holds(here: object, part: int | str) -> bool:
+    if isinstance(here, dict):
+        return part in here
+    return isinstance(here, list) and isinstance(part, int) and part < len(here)
+
+
+def _one_line(text: str) -> str:
+    """Printable and of bounded length: keys and tags of hostile input stand in messages."""
+    short = text[:_MESSAGE_CHARS_MAX]
+    return short if short.isprintable() else ascii(short)[1:-1]

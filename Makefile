@@ -1,0 +1,69 @@
+# What a fresh machine needs: Python 3.11 or newer, make, and a package index.
+
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14; do \
+	$$python $(NEW_ENOUGH) && echo $$python && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DEMO := build/demo
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full bench lint lock schemas clean
+
+help: ## say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(INSTALLED) ## install everything into .venv, checked against the hashes of the locks
+
+# The locks are complete, so nothing is resolved here; without build isolation nothing is fetched
+# that has no hash. The mark is written last: an interrupted set-up starts again.
+$(INSTALLED): pyproject.toml deploy/build.lock deploy/requirements.lock
+	@"$(PYTHON)" $(NEW_ENOUGH) || { echo "standfast needs Python 3.11 or newer; found:" \
+		"$(or $(PYTHON),none). Name one: make setup PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(BIN)/python $(NEW_ENOUGH) || "$(PYTHON)" -m venv --clear $(VENV)
+	$(PIP) install --require-hashes --no-deps -r deploy/build.lock
+	$(PIP) install --require-hashes --no-deps --no-build-isolation -r deploy/requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) check
+	@touch $@
+
+demo: setup ## run a recorded incident through the whole pipeline, then ask what rests on o5
+	rm -rf $(DEMO)
+	$(BIN)/standfast run processor/scenarios/incident.jsonl --out $(DEMO)
+	$(BIN)/standfast affected o5 --db $(DEMO)/standfast.duckdb --conversation incident
+
+test: setup ## run the tests; the end of the output says what was left out and why
+	$(BIN)/python -m pytest $(ARGS) --cov
+
+test-full: setup ## the same with long tests and many more random cases
+	$(BIN)/python -m pytest --thorough --hypothesis-profile=thorough $(ARGS)
+
+bench: setup ## run the measurements
+	$(BIN)/python -m pytest --bench -m bench --benchmark-enable $(ARGS)
+
+lint: setup ## style, types, layers, and generated files that are out of date
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python -m schemas.generate --check
+
+lock: setup ## resolve the dependencies again; make lock ARGS=--upgrade takes newer ones
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' \
+		--group dev pyproject.toml --output-file deploy/requirements.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' \
+		--group build --constraints deploy/requirements.lock --no-annotate \
+		--output-file deploy/build.lock $(ARGS)
+
+schemas: setup ## write schemas/json anew from the contracts
+	$(BIN)/python -m schemas.generate
+
+clean: ## remove what the other targets made, except .venv
+	rm -rf build dist standfast-out .coverage .coverage.* .benchmarks .hypothesis \
+		.mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find schemas processor replay tests -name __pycache__ -prune -exec rm -rf {} +

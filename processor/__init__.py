@@ -1,0 +1,1 @@
+"""The processor: the engine and everything that runs it."""

@@ -1,0 +1,1 @@
+"""The application: interpret and reduce, and the process that runs them."""

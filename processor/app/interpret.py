@@ -1,0 +1,115 @@
+"""From an utterance to the event that is appended to its conversation's log.
+
+Nothing here knows about a broker: the one-process run and the pipeline call the same function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from enum import StrEnum
+from typing import Any, NamedTuple, final
+
+from processor.engine.conversation import Conversation
+from processor.engine.rules_version import CURRENT_RULES
+from processor.interpreter.native import NATIVE, parse_formulas
+from schemas.log import (
+    CandidateAppended,
+    ConversationSetUp,
+    InterpretationFailed,
+    LogEvent,
+    OperationsAppended,
+    UtteranceRef,
+)
+from schemas.utterance import Utterance, UtteranceKind
+from schemas.wire import WireError, canonical_content
+
+NO_OPERATIONS = "the utterance brings no operations and no model is configured to read its text"
+
+
+class DeadLetterClass(StrEnum):
+    """What kind of input could not be handled."""
+
+    TOO_LONG = "too_long"
+    INVALID = "invalid"
+    ID_REUSED = "id_reused"
+    SETUP_NOT_FIRST = "setup_not_first"
+
+
+@final
+class AlreadyInLog(NamedTuple):
+    """The conversation has this very utterance already."""
+
+    utterance_id: str
+
+
+@final
+class Unusable(NamedTuple):
+    """The utterance cannot be appended: `place` is the field, if one is to blame."""
+
+    dead_letter_class: DeadLetterClass
+    place: str
+    problem: str
+
+
+def interpret(
+    conversation: Conversation, utterance: Utterance, rules_version: int = CURRENT_RULES
+) -> LogEvent | AlreadyInLog | Unusable:
+    """The next log event of the conversation; the conversation itself is not changed."""
+    digest = hashlib.sha256(canonical_content(utterance)).hexdigest()
+    known = conversation.utterances.get(utterance.utterance_id)
+    if known is not None:
+        if known == digest:
+            return AlreadyInLog(utterance.utterance_id)
+        return Unusable(
+            DeadLetterClass.ID_REUSED,
+            "utterance_id",
+            f"{utterance.utterance_id!r} was used before for another utterance",
+        )
+    common: dict[str, Any] = {
+        "tenant_id": utterance.tenant_id,
+        "conversation_id": utterance.conversation_id,
+        "sequence": conversation.sequence + 1,
+        "rules_version": rules_version,
+        "utterance": UtteranceRef(id=utterance.utterance_id, digest=digest),
+        "speaker": utterance.speaker,
+        "role": utterance.role,
+        "at": utterance.at,
+        "audience": _sorted_audience(utterance),
+        "provenance": NATIVE,
+    }
+    match utterance.kind:
+        case UtteranceKind.STATEMENT:
+            return _statement(conversation, utterance, common)
+        case UtteranceKind.CANDIDATE:
+            return CandidateAppended(
+                type="standfast.candidate.v1", claims=utterance.claims, **common
+            )
+        case UtteranceKind.SETUP:
+            if conversation.sequence > 0:
+                return Unusable(
+                    DeadLetterClass.SETUP_NOT_FIRST, "kind", "a setup must open its conversation"
+                )
+            return ConversationSetUp(
+                type="standfast.setup.v1", setup=utterance.setup_body(), **common
+            )
+
+
+def _statement(
+    conversation: Conversation, utterance: Utterance, common: dict[str, Any]
+) -> LogEvent | Unusable:
+    turn = conversation.turn + 1
+    if utterance.operations is None:
+        return InterpretationFailed(
+            type="standfast.interpretation_failed.v1", turn=turn, reason=NO_OPERATIONS, **common
+        )
+    try:
+        operations = parse_formulas(utterance.operations)
+    except WireError as invalid:
+        return Unusable(DeadLetterClass.INVALID, invalid.place, invalid.problem)
+    return OperationsAppended(
+        type="standfast.operations.v1", turn=turn, operations=operations, **common
+    )
+
+
+def _sorted_audience(utterance: Utterance) -> tuple[str, ...] | None:
+    return None if utterance.audience is None else tuple(sorted(set(utterance.audience)))

@@ -1,0 +1,54 @@
+"""`standfast`: the entry point and what all commands share.
+
+Exit status: 0 done; 1 the answer is negative; 2 bad input or usage, with one line on stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from processor.cli.errors import BadInputError
+from processor.cli.query import affected, context, history, holds, state, verify, why
+from processor.cli.run import run
+from replay.store import StoreError
+
+BAD_INPUT = 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="standfast")
+def standfast() -> None:
+    """Check, while a conversation runs, whether what is said next still rests on what stands."""
+
+
+for _command in (run, state, verify, affected, why, history, context, holds):
+    standfast.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line; every failure a user can cause is one line on stderr and status 2."""
+    try:
+        status = standfast.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as usage:
+        click.echo(usage.format_message())
+        sys.exit(BAD_INPUT)
+    except click.ClickException as usage:
+        click.echo(f"standfast: {usage.format_message()}", err=True)
+        sys.exit(BAD_INPUT)
+    except (BadInputError, StoreError) as error:
+        click.echo(f"standfast: {error}", err=True)
+        sys.exit(BAD_INPUT)
+    except click.Abort:
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output is gone (`standfast run ... | head`): nothing more to say.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

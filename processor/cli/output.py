@@ -1,0 +1,33 @@
+"""How commands print JSON and text that may be hostile."""
+
+from __future__ import annotations
+
+import sys
+
+import orjson
+
+from schemas.derived import DerivedEvent
+from schemas.wire import canonical_bytes
+
+
+def event_line(event: DerivedEvent) -> bytes:
+    """One derived event as `{"type": ..., "data": {...}}`."""
+    return orjson.dumps({"type": event.TYPE, "data": orjson.Fragment(canonical_bytes(event))})
+
+
+def write_line(line: bytes) -> None:
+    """One line to standard output."""
+    sys.stdout.buffer.write(line + b"\n")
+
+
+def write_json(value: object) -> None:
+    """One value as canonical JSON on a line of its own."""
+    write_line(canonical_bytes(value))
+
+
+def printable(text: str) -> str:
+    """Text without anything that could steer a terminal or break a line."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}"
+        for character in text.replace("\n", " ").replace("\t", " ")
+    )

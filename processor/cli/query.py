@@ -1,0 +1,190 @@
+"""Queries about any turn of a stored conversation; none of them changes anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Concatenate, ParamSpec
+
+import click
+
+from processor.cli.errors import BadInputError
+from processor.cli.output import printable, write_json
+from processor.engine.conversation import Conversation
+from processor.engine.derive import verdict_event
+from processor.engine.errors import UnknownRecordError
+from processor.engine.messages import failure_message
+from processor.engine.plausibility.bounds import BoundExceeded, CommonKnowledgeUndefined
+from processor.engine.plausibility.formula import FormulaError
+from processor.engine.plausibility.syntax import parse
+from processor.engine.retraction import affected_by_ids, find_record
+from processor.engine.retraction import why as support_tree
+from processor.engine.verify import verify_record
+from processor.render.context import render_context
+from processor.render.view import history_view, record_line, state_view, why_view
+from replay.store import Store
+from schemas.derived import Outcome
+
+Parameters = ParamSpec("Parameters")
+
+
+def _on_conversation(
+    query: Callable[Concatenate[Conversation, bool, Parameters], int],
+) -> Callable[Parameters, int]:
+    """Give a command the options that name a conversation at a turn, and `--json`."""
+
+    @click.option(
+        "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The store."
+    )
+    @click.option("--conversation", "conversation_id", required=True)
+    @click.option("--tenant", "tenant_id", default="default", show_default=True)
+    @click.option("--turn", type=click.IntRange(min=0), help="As it was after this turn.")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(query)
+    def command(
+        db: Path,
+        conversation_id: str,
+        tenant_id: str,
+        turn: int | None,
+        as_json: bool,
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> int:
+        with Store(db, read_only=True) as store:
+            conversation = store.conversation_at(tenant_id, conversation_id, turn)
+        if conversation is None:
+            at = "" if turn is None else f" that reached turn {turn}"
+            raise BadInputError(
+                f"{db}: tenant {tenant_id!r} has no conversation {conversation_id!r}{at}"
+            )
+        try:
+            return query(conversation, as_json, *args, **kwargs)
+        except UnknownRecordError as unknown:
+            raise BadInputError(f"{db}: {unknown}") from unknown
+
+    return command
+
+
+@click.command()
+@_on_conversation
+def state(conversation: Conversation, as_json: bool) -> int:
+    """Show the dependency map: records, standings, links, open problems, digests."""
+    if as_json:
+        write_json(state_view(conversation))
+        return 0
+    shown = conversation.state
+    click.echo(f"after turn {conversation.turn}, digest {conversation.digest}")
+    click.echo(f"state digest {conversation.state_digest()}")
+    for record in shown.records.values():
+        click.echo(printable(record_line(shown, record)))
+    for problem in shown.open_problems():
+        click.echo(printable(f"open: {problem.id}  {problem.text}"))
+    return 0
+
+
+@click.command()
+@click.argument("record")
+@_on_conversation
+def verify(conversation: Conversation, as_json: bool, record: str) -> int:
+    """Check whether RECORD is grounded: everything it rests on stands."""
+    verdict = verify_record(conversation.state, record)
+    if as_json:
+        write_json(verdict_event(conversation, 0, verdict, record=record))
+        return 0
+    click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
+    if verdict.support:
+        click.echo(f"rests on: {', '.join(verdict.support)}")
+    if verdict.disputed:
+        click.echo(f"in dispute: {', '.join(verdict.disputed)}")
+    for failure in verdict.failures:
+        click.echo(f"- {failure_message(failure)}")
+    return 0
+
+
+@click.command()
+@click.argument("records", metavar="RECORD...", nargs=-1, required=True)
+@_on_conversation
+def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]) -> int:
+    """Show what would lose support if every RECORD were withdrawn."""
+    report = affected_by_ids(conversation.state, records)
+    if as_json:
+        write_json({"records": sorted(set(records)), **report._asdict()})
+        return 0
+    for name, ids in report._asdict().items():
+        click.echo(f"{name}: {', '.join(ids) or '(none)'}")
+    return 0
+
+
+@click.command()
+@click.argument("record")
+@_on_conversation
+def why(conversation: Conversation, as_json: bool, record: str) -> int:
+    """Show the support tree of RECORD down to its premises."""
+    steps = support_tree(find_record(conversation.state, record))
+    if as_json:
+        write_json(why_view(steps))
+        return 0
+    for step in steps:
+        kind = f"{step.kind}: " if step.kind is not None else ""
+        again = "  (see above)" if step.repeated else ""
+        line = record_line(conversation.state, step.record, with_links=False)
+        click.echo(f"{'  ' * step.depth}{kind}{printable(line)}{again}")
+    return 0
+
+
+@click.command()
+@click.argument("record")
+@_on_conversation
+def history(conversation: Conversation, as_json: bool, record: str) -> int:
+    """Show everything that happened to RECORD, with its causes."""
+    entries = history_view(find_record(conversation.state, record))
+    if as_json:
+        write_json({"record": record, "history": entries})
+        return 0
+    for entry in entries:
+        through = f" by {entry['by']}" if entry["by"] is not None else ""
+        value = f" {entry['value']}" if entry["value"] is not None else ""
+        click.echo(
+            printable(
+                f"turn {entry['turn']}: {entry['happening']}{value} "
+                f"({entry['op']}{through}, {entry['speaker']})"
+            )
+        )
+    return 0
+
+
+@click.command()
+@click.option("--withdrawn", is_flag=True, help="Include what was given up.")
+@_on_conversation
+def context(conversation: Conversation, as_json: bool, withdrawn: bool) -> int:
+    """Show the state in words, as a model should read it."""
+    text = render_context(conversation.state, include_withdrawn=withdrawn)
+    if as_json:
+        write_json({"turn": conversation.turn, "text": text})
+    else:
+        for line in text.splitlines():
+            click.echo(printable(line))
+    return 0
+
+
+@click.command()
+@click.argument("formula")
+@_on_conversation
+def holds(conversation: Conversation, as_json: bool, formula: str) -> int:
+    """Ask the plausibility model whether FORMULA holds, such as 'B_alice h1 & ~K_alice h1'."""
+    try:
+        answer = conversation.state.model.holds(parse(formula))
+    except FormulaError as error:
+        raise BadInputError(f"FORMULA: {error}") from error
+    except (BoundExceeded, CommonKnowledgeUndefined) as undecided:
+        raise BadInputError(f"FORMULA: {undecided}") from undecided
+    if as_json:
+        write_json({"formula": formula, "holds": answer, "turn": conversation.turn})
+    else:
+        click.echo("holds" if answer else "does not hold")
+    return 0
+
+
+def _outcome(outcome: Outcome, grade: str | None) -> str:
+    return outcome if grade is None or grade == outcome else f"{outcome} ({grade})"

@@ -1,0 +1,314 @@
+"""What the eight operations do to AF, Cm and Dep (Algorithm 1, as the specification restores it).
+
+Each function assumes that the preconditions hold. What an operation does to the plausibility model
+stands in `model_effects.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import assert_never, final
+
+from processor.engine.formulas import formula_of
+from processor.engine.plausibility.update import Update
+from processor.engine.record import (
+    NO_RECORDS,
+    Audience,
+    Happening,
+    LinkKind,
+    Record,
+    RecordKind,
+)
+from processor.engine.retraction import affected, sorted_ids
+from processor.engine.state import Problem, State
+from processor.engine.transition import Cause, Transition
+from schemas.derived import Note, Standing
+from schemas.evidence import Atom
+from schemas.formula import FormulaInput
+from schemas.log import Rejection
+from schemas.operations import (
+    ExpandAwareness,
+    Hypothesize,
+    InlineRecord,
+    Observe,
+    Operation,
+    Question,
+    Reference,
+    Resolve,
+    Revise,
+    Support,
+    Undermine,
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """A record left good standing: what rested on it right after that operation; ids ascending."""
+
+    withdrawn: str
+    standing: Standing
+    op: str
+    by: str
+    direct: tuple[str, ...]
+    transitive: tuple[str, ...]
+    in_good_standing: tuple[str, ...]
+    newly_ungrounded: tuple[str, ...]
+    decisions: tuple[str, ...]
+
+
+@final
+@dataclass(slots=True)
+class Run:
+    """One statement being applied: who says it to whom, and what has come of it so far.
+
+    `announced` are the observations of the turn until they are announced together.
+    """
+
+    transition: Transition
+    state: State
+    turn: int
+    speaker: str
+    audience: Audience
+    applied: list[int] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    impacts: list[Impact] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    decided: list[Record] = field(default_factory=list)
+    announced: list[Update] = field(default_factory=list)
+
+
+def apply_to_map(run: Run, operation: Operation, cause: Cause) -> None:
+    """Do what the operation does to records, links, attacks, standings and problems."""
+    match operation:
+        case Observe():
+            _observe(run, operation, cause)
+        case Hypothesize():
+            _hypothesize(run, operation, cause)
+        case Support():
+            _support(run, operation, cause)
+        case Undermine():
+            _undermine(run, operation, cause)
+        case Revise():
+            _revise(run, operation, cause)
+        case ExpandAwareness():
+            _expand_awareness(run, operation, cause)
+        case Resolve():
+            _resolve(run, operation, cause)
+        case Question():
+            _question(run, operation, cause)
+        case _:
+            assert_never(operation)
+
+
+def _observe(run: Run, operation: Observe, cause: Cause) -> None:
+    _introduce(
+        run,
+        cause,
+        operation.record,
+        operation.claim,
+        RecordKind.OBSERVATION,
+        _supports(run, operation.premises, cause),
+        formula=operation.formula,
+        atoms=operation.atoms,
+    )
+
+
+def _hypothesize(run: Run, operation: Hypothesize, cause: Cause) -> None:
+    record = _introduce(
+        run,
+        cause,
+        operation.record,
+        operation.claim,
+        RecordKind.HYPOTHESIS,
+        _supports(run, operation.premises, cause),
+        formula=operation.formula,
+        answers=operation.explains,
+    )
+    for problem in operation.explains:
+        run.transition.add_answer(problem, record)
+
+
+def _support(run: Run, operation: Support, cause: Cause) -> None:
+    target = run.state.records[operation.target]
+    evidence = _cited(run, operation.evidence, RecordKind.EVIDENCE, cause)
+    run.transition.add_link(target, evidence, LinkKind.CORROBORATION, cause)
+
+
+def _undermine(run: Run, operation: Undermine, cause: Cause) -> None:
+    born, lost = len(run.transition.born), len(run.transition.lost)
+    target = run.state.records[operation.target]
+    attacker = _cited(run, operation.evidence, RecordKind.EVIDENCE, cause)
+    cause = cause._replace(by=attacker.id)
+    run.transition.add_attack(target, attacker, cause)
+    if target.standing is Standing.ACTIVE:
+        run.transition.set_standing(target, Standing.WEAKENED, cause)
+        run.impacts.append(_impact(run, target, cause, born, lost))
+
+
+def _revise(run: Run, operation: Revise, cause: Cause) -> None:
+    born, lost = len(run.transition.born), len(run.transition.lost)
+    target = run.state.records[operation.target]
+    attacker = _cited(run, operation.by, RecordKind.EVIDENCE, cause)
+    cause = cause._replace(by=attacker.id)
+    run.transition.add_attack(target, attacker, cause)
+    if cause.speaker == target.speaker:
+        run.transition.end_commitment(target, cause)
+    if target.standing is not Standing.ABANDONED:
+        stood = target.stands
+        run.transition.set_standing(target, Standing.ABANDONED, cause)
+        if stood:
+            run.impacts.append(_impact(run, target, cause, born, lost))
+    run.transition.clear_disputes(target, run.turn)
+
+
+def _expand_awareness(run: Run, operation: ExpandAwareness, cause: Cause) -> None:
+    run.transition.expand_awareness(operation.proposition, operation.agents, run.audience)
+    by = None
+    if operation.record is not None:
+        claim = operation.claim or operation.proposition
+        by = _introduce(run, cause, operation.record, claim, RecordKind.PREMISE, NO_RECORDS).id
+    if operation.reclassifies is not None:
+        reclassified = run.state.records[operation.reclassifies]
+        run.transition.note(
+            reclassified, Happening.RECLASSIFIED, cause._replace(by=by), operation.proposition
+        )
+
+
+def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
+    target = run.state.records[operation.target]
+    run.transition.set_standing(target, Standing.RESOLVED, cause)
+    for subsumed in operation.subsumes:
+        run.transition.add_link(
+            run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause
+        )
+    premises = _supports(run, operation.premises, cause)
+    decision = operation.decision
+    if decision is None:
+        answer = target
+        for premise in premises:
+            run.transition.add_link(target, premise, LinkKind.PREMISE, cause)
+    else:
+        own = _supports(run, decision.premises, cause)
+        supports = list(dict.fromkeys([target, *premises, *own]))
+        answer = _introduce(
+            run,
+            cause,
+            decision.record,
+            decision.claim,
+            RecordKind.DECISION,
+            supports,
+            formula=decision.formula,
+            atoms=decision.atoms,
+            answers=operation.answers,
+        )
+    for problem in operation.answers:
+        run.transition.add_answer(problem, answer)
+    for dissent in operation.dissent:
+        run.transition.note(
+            answer,
+            Happening.DISSENT,
+            cause._replace(speaker=dissent.agent, by=target.id),
+            dissent.reason,
+        )
+    run.decided.append(target)
+
+
+def _question(run: Run, operation: Question, cause: Cause) -> None:
+    run.transition.add_problem(
+        Problem(
+            id=operation.question,
+            text=operation.text,
+            about=operation.about,
+            speaker=cause.speaker,
+            turn=run.turn,
+            is_question=True,
+        )
+    )
+
+
+def _cited(run: Run, reference: Reference, kind: RecordKind, cause: Cause) -> Record:
+    """The record a reference names, introduced now if the reference is an inline object."""
+    if isinstance(reference, str):
+        return run.state.records[reference]
+    return _introduce_inline(run, reference, kind, cause)
+
+
+def _introduce_inline(run: Run, inline: InlineRecord, kind: RecordKind, cause: Cause) -> Record:
+    return _introduce(
+        run,
+        cause,
+        inline.record,
+        inline.claim,
+        kind,
+        _supports(run, inline.premises, cause),
+        formula=inline.formula,
+        atoms=inline.atoms,
+    )
+
+
+def _supports(run: Run, references: Sequence[Reference], cause: Cause) -> list[Record]:
+    """The cited records in order, each once; inline ones become premise records."""
+    if not references:
+        return NO_RECORDS
+    records = run.state.records
+    cited = [
+        records[reference]
+        if isinstance(reference, str)
+        else _introduce_inline(run, reference, RecordKind.PREMISE, cause)
+        for reference in references
+    ]
+    return cited if len(cited) == 1 else list(dict.fromkeys(cited))
+
+
+def _introduce(
+    run: Run,
+    cause: Cause,
+    id_: str,
+    claim: str,
+    kind: RecordKind,
+    supports: list[Record],
+    formula: FormulaInput | None = None,
+    atoms: tuple[Atom, ...] = (),
+    answers: tuple[str, ...] = (),
+) -> Record:
+    record = Record(
+        id=id_,
+        claim=claim,
+        kind=kind,
+        op=cause.op,
+        speaker=cause.speaker,
+        turn=run.turn,
+        audience=run.audience,
+        formula=None if formula is None else formula_of(formula),
+        atoms=atoms,
+        answers=answers,
+        supports=supports,
+        position=len(run.state.records),
+    )
+    run.transition.add_record(record)
+    return record
+
+
+def _impact(run: Run, withdrawn: Record, cause: Cause, born: int, lost: int) -> Impact:
+    """The report on a withdrawal; `born` and `lost` count what there was before the operation."""
+    assert cause.by is not None
+    new = dict.fromkeys(run.transition.born[born:])
+    report = affected([withdrawn])
+    standing = [run.state.records[id_] for id_ in report.in_good_standing]
+    return Impact(
+        withdrawn=withdrawn.id,
+        standing=withdrawn.standing,
+        op=cause.op,
+        by=cause.by,
+        direct=report.direct,
+        transitive=report.transitive,
+        in_good_standing=report.in_good_standing,
+        newly_ungrounded=sorted_ids(
+            record
+            for record in run.transition.lost[lost:]
+            if record.stands and record is not withdrawn and record not in new
+        ),
+        decisions=sorted_ids(record for record in standing if record.is_decision),
+    )

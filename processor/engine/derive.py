@@ -1,0 +1,204 @@
+"""From outcomes to derived events: what the topics and the command line show.
+
+Every id is a hash of (tenant, conversation, sequence, kind, index), so emitting again is harmless.
+The order is fixed: the turn, its impacts in the order of application, verdicts and then alerts of
+decisions by id; for a candidate its verdicts by claim, then its alerts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TypedDict
+
+from processor.engine.apply import Impact
+from processor.engine.conversation import Conversation
+from processor.engine.messages import candidate_message, decision_message, impact_message
+from processor.engine.turn import TurnOutcome
+from processor.engine.verify import Verdict, verify
+from schemas.derived import (
+    CandidateRef,
+    DerivedEvent,
+    Grade,
+    Outcome,
+    RetractionImpact,
+    Severity,
+    TurnEvent,
+    UngroundedAlert,
+    VerdictEvent,
+    VerdictReason,
+)
+from schemas.log import CandidateAppended, InterpretationFailed, OperationsAppended
+from schemas.wire import canonical_content
+
+
+class Envelope(TypedDict):
+    """The fields that every derived event carries."""
+
+    tenant_id: str
+    conversation_id: str
+    turn: int
+    sequence: int
+    event_id: str
+
+
+def envelope(conversation: Conversation, kind: str, index: int) -> Envelope:
+    """The common fields of the event of this kind and index that the last log event gave."""
+    key = [
+        conversation.tenant_id,
+        conversation.conversation_id,
+        conversation.sequence,
+        kind,
+        index,
+    ]
+    return {
+        "tenant_id": conversation.tenant_id,
+        "conversation_id": conversation.conversation_id,
+        "turn": conversation.turn,
+        "sequence": conversation.sequence,
+        "event_id": hashlib.sha256(canonical_content(key)).hexdigest(),
+    }
+
+
+def derive_turn(
+    conversation: Conversation, event: OperationsAppended, outcome: TurnOutcome
+) -> tuple[DerivedEvent, ...]:
+    """The derived events of the statement that was folded last."""
+    turn = TurnEvent(
+        **envelope(conversation, TurnEvent.TYPE, 0),
+        utterance_id=event.utterance.id,
+        applied=outcome.applied,
+        rejections=outcome.rejections,
+        ungrounded=outcome.ungrounded,
+        failed=None,
+        notes=outcome.notes,
+        digest=conversation.digest,
+        state_digest=conversation.state_digest(),
+    )
+    return (
+        turn,
+        *(_impact(conversation, index, impact) for index, impact in enumerate(outcome.impacts)),
+        *(_decision(conversation, index, id_) for index, id_ in enumerate(outcome.decisions)),
+        *(_decision_alert(conversation, index, id_) for index, id_ in enumerate(outcome.alerts)),
+    )
+
+
+def derive_failed_turn(conversation: Conversation, event: InterpretationFailed) -> TurnEvent:
+    """The turn event of a statement that could not be interpreted."""
+    return TurnEvent(
+        **envelope(conversation, TurnEvent.TYPE, 0),
+        utterance_id=event.utterance.id,
+        applied=(),
+        rejections=(),
+        ungrounded=(),
+        failed=event.reason,
+        notes=(),
+        digest=conversation.digest,
+        state_digest=conversation.state_digest(),
+    )
+
+
+def derive_candidate(
+    conversation: Conversation, event: CandidateAppended, verdicts: tuple[Verdict, ...]
+) -> tuple[DerivedEvent, ...]:
+    """One verdict per claim, or one for the whole candidate if it makes none, then the alerts."""
+    claims = event.claims or ()
+    if not claims:
+        reference = CandidateRef(utterance_id=event.utterance.id, claim_index=None)
+        unverified = event.claims is None
+        verdict = Verdict(
+            Outcome.UNVERIFIED if unverified else Outcome.NO_CLAIMS,
+            None,
+            reason=VerdictReason.NO_CLAIMS_GIVEN if unverified else None,
+        )
+        return (verdict_event(conversation, 0, verdict, candidate=reference),)
+    references = [
+        CandidateRef(
+            utterance_id=event.utterance.id,
+            claim_index=index,
+            text=claim.text,
+            records=claim.associated(),
+        )
+        for index, claim in enumerate(claims)
+    ]
+    checked = list(zip(references, verdicts, strict=True))
+    refused = [each for each in checked if each[1].outcome is Outcome.UNGROUNDED]
+    return (
+        *(
+            verdict_event(conversation, index, verdict, candidate=reference)
+            for index, (reference, verdict) in enumerate(checked)
+        ),
+        *(
+            _alert(conversation, index, verdict, candidate_message(reference, verdict), reference)
+            for index, (reference, verdict) in enumerate(refused)
+        ),
+    )
+
+
+def verdict_event(
+    conversation: Conversation,
+    index: int,
+    verdict: Verdict,
+    candidate: CandidateRef | None = None,
+    record: str | None = None,
+) -> VerdictEvent:
+    """A verdict as it is emitted and as a query shows it."""
+    return VerdictEvent(
+        **envelope(conversation, VerdictEvent.TYPE, index),
+        candidate=candidate,
+        record=record,
+        outcome=verdict.outcome,
+        grade=verdict.grade,
+        support=verdict.support,
+        failures=verdict.failures,
+        reason=verdict.reason,
+        disputed=verdict.disputed,
+        coverage=conversation.coverage(),
+        digest=conversation.digest,
+    )
+
+
+def _impact(conversation: Conversation, index: int, impact: Impact) -> RetractionImpact:
+    return RetractionImpact(
+        **envelope(conversation, RetractionImpact.TYPE, index),
+        withdrawn=impact.withdrawn,
+        standing=impact.standing,
+        cause=impact.op,
+        by=impact.by,
+        direct=impact.direct,
+        transitive=impact.transitive,
+        in_good_standing=impact.in_good_standing,
+        newly_ungrounded=impact.newly_ungrounded,
+        decisions=impact.decisions,
+        message=impact_message(impact),
+    )
+
+
+def _decision(conversation: Conversation, index: int, id_: str) -> VerdictEvent:
+    verdict = verify(conversation.state, (id_,))
+    return verdict_event(conversation, index, verdict, record=id_)
+
+
+def _decision_alert(conversation: Conversation, index: int, id_: str) -> UngroundedAlert:
+    verdict = verify(conversation.state, (id_,))
+    record = conversation.state.records[id_]
+    return _alert(conversation, index, verdict, decision_message(record, verdict), record=id_)
+
+
+def _alert(
+    conversation: Conversation,
+    index: int,
+    verdict: Verdict,
+    message: str,
+    candidate: CandidateRef | None = None,
+    record: str | None = None,
+) -> UngroundedAlert:
+    assert verdict.reason is not None
+    mild = verdict.grade is Grade.CORROBORATION_LOST
+    return UngroundedAlert(
+        **envelope(conversation, UngroundedAlert.TYPE, index),
+        record=record,
+        candidate=candidate,
+        severity=Severity.WARNING if mild else Severity.CRITICAL,
+        reason=verdict.reason,
+        message=message,
+    )

@@ -1,0 +1,201 @@
+"""The reducer: folds a conversation's log, one event at a time, into state and derived events.
+
+`advance` is the whole of what an event does; `fold` also says it in derived events. An event that
+does not fit (a gap or a repeat in the sequence, an utterance the conversation has already) is
+refused, the same way by every reader, and leaves no trace, not even in the digest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never, final
+
+from processor.engine.conversation import Conversation
+from processor.engine.derive import derive_candidate, derive_failed_turn, derive_turn
+from processor.engine.digest import chain
+from processor.engine.rules_version import KNOWN_RULES
+from processor.engine.setup import run_setup
+from processor.engine.transition import Canonical, Transition
+from processor.engine.turn import TurnOutcome, run_turn
+from processor.engine.verify import Verdict, verify
+from schemas.derived import DerivedEvent
+from schemas.log import (
+    CandidateAppended,
+    ConversationErased,
+    ConversationSetUp,
+    InterpretationFailed,
+    LogEvent,
+    OperationsAppended,
+)
+from schemas.wire import canonical_content
+
+
+class RefusalReason(StrEnum):
+    """Why an event is not folded."""
+
+    SEQUENCE_TAKEN = "sequence_taken"
+    SEQUENCE_GAP = "sequence_gap"
+    TURN_MISMATCH = "turn_mismatch"
+    UTTERANCE_KNOWN = "utterance_known"
+    WRONG_CONVERSATION = "wrong_conversation"
+    UNKNOWN_RULES = "unknown_rules"
+    NOT_AT_THE_START = "not_at_the_start"
+    NOTHING_TO_FILL = "nothing_to_fill"
+    ERASED = "erased"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An event that does not fit the conversation."""
+
+    reason: RefusalReason
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """The bare outcome of an event: what a turn did, or what each claim of a candidate got."""
+
+    outcome: TurnOutcome | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What an event brought about: the derived events in order, and the bare outcome."""
+
+    events: tuple[DerivedEvent, ...]
+    advanced: Advanced
+
+
+def fold(conversation: Conversation, event: LogEvent) -> Folded | Refused:
+    """Fold one event and derive what it brought about."""
+    advanced = advance(conversation, event)
+    if isinstance(advanced, Refused):
+        return advanced
+    match event:
+        case OperationsAppended():
+            assert advanced.outcome is not None
+            return Folded(derive_turn(conversation, event, advanced.outcome), advanced)
+        case InterpretationFailed():
+            return Folded((derive_failed_turn(conversation, event),), advanced)
+        case CandidateAppended():
+            return Folded(derive_candidate(conversation, event, advanced.verdicts), advanced)
+        case ConversationSetUp() | ConversationErased():
+            return Folded((), advanced)
+        case _:
+            assert_never(event)
+
+
+def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
+    """Fold one event without deriving anything from it: what recovery and replay need."""
+    reason = refusal_reason(conversation, event)
+    if reason is not None:
+        return Refused(reason)
+    advanced, change = _advance(conversation, event)
+    conversation.sequence = event.sequence
+    conversation.utterances[event.utterance.id] = event.utterance.digest
+    conversation.digest = chain(
+        conversation.digest,
+        [
+            event.tenant_id,
+            event.conversation_id,
+            event.sequence,
+            event.type,
+            event.rules_version,
+        ],
+        _content(event),
+        change,
+    )
+    return advanced
+
+
+def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason | None:
+    """Why the event does not fit the conversation, or None if it does."""
+    if (event.tenant_id, event.conversation_id) != (
+        conversation.tenant_id,
+        conversation.conversation_id,
+    ):
+        return RefusalReason.WRONG_CONVERSATION
+    if event.sequence <= conversation.sequence:
+        return RefusalReason.SEQUENCE_TAKEN
+    if event.sequence > conversation.sequence + 1:
+        return RefusalReason.SEQUENCE_GAP
+    if conversation.is_erased:
+        return RefusalReason.ERASED
+    if event.rules_version not in KNOWN_RULES:
+        return RefusalReason.UNKNOWN_RULES
+    if isinstance(event, (OperationsAppended, InterpretationFailed)) and (
+        event.turn != conversation.turn + 1
+    ):
+        return RefusalReason.TURN_MISMATCH
+    if isinstance(event, ConversationSetUp) and conversation.sequence > 0:
+        return RefusalReason.NOT_AT_THE_START
+    if isinstance(event, OperationsAppended) and event.fills_turn is not None:
+        fits = conversation.missing.get(event.fills_turn) == event.utterance.id
+        return None if fits else RefusalReason.NOTHING_TO_FILL
+    if event.utterance.id in conversation.utterances:
+        return RefusalReason.UTTERANCE_KNOWN
+    return None
+
+
+def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Canonical]:
+    match event:
+        case OperationsAppended():
+            transition, outcome = run_turn(
+                conversation.state, event.turn, event.speaker, event.audience, event.operations
+            )
+            _keep(conversation, transition, event.turn)
+            if event.fills_turn is not None:
+                del conversation.missing[event.fills_turn]
+            return Advanced(outcome), outcome.change
+        case InterpretationFailed():
+            conversation.turn = event.turn
+            conversation.missing[event.turn] = event.utterance.id
+            return Advanced(), []
+        case CandidateAppended():
+            claims = event.claims or ()
+            verdicts = tuple(verify(conversation.state, claim.associated()) for claim in claims)
+            return Advanced(verdicts=verdicts), []
+        case ConversationSetUp():
+            transition = run_setup(conversation.state, event.setup)
+            _keep(conversation, transition, conversation.turn)
+            return Advanced(), transition.change
+        case ConversationErased():
+            conversation.is_erased = True
+            return Advanced(), []
+        case _:
+            assert_never(event)
+
+
+def _keep(conversation: Conversation, transition: Transition, turn: int) -> None:
+    conversation.turn = turn
+    conversation.digests.absorb(transition, turn)
+
+
+def _content(event: LogEvent) -> bytes:
+    """What was said, without how it was transported or interpreted."""
+    said: list[object] = [
+        event.utterance.id,
+        event.speaker,
+        event.role,
+        event.at,
+        event.audience,
+    ]
+    match event:
+        case OperationsAppended():
+            said += [event.fills_turn, event.operations]
+        case InterpretationFailed():
+            said.append(event.reason)
+        case CandidateAppended():
+            said.append(event.claims)
+        case ConversationSetUp():
+            said.append(event.setup)
+        case ConversationErased():
+            pass
+        case _:
+            assert_never(event)
+    return canonical_content(said)

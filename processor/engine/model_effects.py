@@ -1,0 +1,157 @@
+"""What the eight operations do to the plausibility model and to awareness.
+
+Every update is tagged with the records it stands for, so that giving one of them up takes it out of
+the model again: observe and hypothesize {record}; support {target, evidence}; undermine {evidence};
+the negation of a revise {by}; resolve {target}; the meaning of any record with a formula {record}.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from processor.engine.apply import Run
+from processor.engine.model_conditions import Assessment
+from processor.engine.plausibility.formula import (
+    And,
+    Atom,
+    Formula,
+    Implies,
+    Not,
+    atoms,
+)
+from processor.engine.plausibility.update import Update, UpdateKind
+from processor.engine.state import Dispute, Problem
+from schemas.derived import Note, NoteCode
+from schemas.operations import (
+    ExpandAwareness,
+    Hypothesize,
+    Observe,
+    Operation,
+    Question,
+    Reference,
+    Resolve,
+    Revise,
+    Support,
+    Undermine,
+)
+
+
+def apply_to_model(run: Run, operation: Operation, assessment: Assessment) -> None:
+    """Append what the operation means for M, and make its hearers aware of what it mentions."""
+    for record, formula in assessment.meanings:
+        _give_meaning(run, record, formula)
+    match operation:
+        case Observe():
+            _observe(run, operation, assessment)
+        case Hypothesize():
+            if assessment.formula is not None:
+                _give_meaning(run, operation.record, assessment.formula)
+            _update(run, UpdateKind.RADICAL, Atom(operation.record), (operation.record,))
+        case Support():
+            kind = UpdateKind.RADICAL if operation.specific else UpdateKind.CONSERVATIVE
+            tags = (operation.target, _id_of(operation.evidence))
+            _update(run, kind, Atom(operation.target), tags)
+        case Undermine():
+            kind = UpdateKind.RADICAL if operation.contrast else UpdateKind.CONSERVATIVE
+            _update(run, kind, Not(Atom(operation.target)), (_id_of(operation.evidence),))
+        case Revise():
+            _revise(run, operation, assessment)
+        case ExpandAwareness():
+            _update(run, UpdateKind.VARIABLE, Atom(operation.proposition), ())
+        case Resolve():
+            if operation.mode == "consensual":
+                _update(run, UpdateKind.ANNOUNCEMENT, Atom(operation.target), (operation.target,))
+        case Question():
+            pass
+        case _:
+            assert_never(operation)
+
+
+def announce_observations(run: Run) -> None:
+    """Announce the observations of the turn at once, each evaluated in the model before them."""
+    for update in run.announced:
+        run.transition.update_model(update)
+    run.announced.clear()
+
+
+def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
+    formula = assessment.formula
+    if formula is not None:
+        _make_aware(run, formula)
+    if assessment.surprises:
+        run.transition.add_problem(
+            Problem(
+                id=operation.record,
+                text=operation.claim,
+                about=(),
+                speaker=operation.speaker or run.speaker,
+                turn=run.turn,
+                is_question=False,
+            )
+        )
+    if assessment.contradicted is None:
+        atom = Atom(operation.record)
+        run.announced.append(
+            Update(
+                turn=run.turn,
+                kind=UpdateKind.ANNOUNCEMENT,
+                formula=atom if formula is None else And((atom, formula)),
+                tags=(operation.record,),
+                audience=run.audience,
+                simultaneous=True,
+            )
+        )
+        return
+    contradicted = tuple(sorted(assessment.contradicted))
+    run.transition.add_dispute(Dispute(operation.record, contradicted, run.turn))
+    sides = f"it contradicts {', '.join(contradicted)}" if contradicted else "the setup rules it out"
+    run.notes.append(
+        Note(
+            code=NoteCode.ANNOUNCEMENT_WITHHELD,
+            text=f"the content of {operation.record} is not announced: {sides}"[:4096],
+            records=tuple(sorted((operation.record, *contradicted))),
+        )
+    )
+
+
+def _revise(run: Run, operation: Revise, assessment: Assessment) -> None:
+    target = run.state.records[operation.target]
+    run.transition.contract_model(target)
+    if not operation.negates:
+        return
+    if assessment.negation:
+        by = _id_of(operation.by)
+        _update(run, UpdateKind.ANNOUNCEMENT, Not(Atom(target.id)), (by,))
+    else:
+        run.notes.append(
+            Note(
+                code=NoteCode.NEGATION_SKIPPED,
+                text=f"{target.id} cannot be false in any world that is left",
+                records=(target.id,),
+            )
+        )
+
+
+def _give_meaning(run: Run, record: str, formula: Formula) -> None:
+    """The meaning law of a record with a formula: whoever holds it holds its content."""
+    _make_aware(run, formula)
+    _update(run, UpdateKind.LAW, Implies(Atom(record), formula), (record,))
+
+
+def _make_aware(run: Run, formula: Formula) -> None:
+    """Who hears a formula has its variables in mind from then on."""
+    for proposition in atoms(formula):
+        record = run.state.records.get(proposition)
+        known = record is not None and record.audience is None
+        if not known and not run.state.awareness.is_everyone_aware(proposition):
+            run.transition.expand_awareness(proposition, None, run.audience)
+
+
+def _update(run: Run, kind: UpdateKind, formula: Formula, tags: tuple[str, ...]) -> None:
+    run.transition.update_model(
+        Update(turn=run.turn, kind=kind, formula=formula, tags=tags, audience=run.audience)
+    )
+
+
+def _id_of(reference: Reference) -> str:
+    return reference if isinstance(reference, str) else reference.record

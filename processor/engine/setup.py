@@ -1,0 +1,31 @@
+"""What a conversation starts from: agents, variables, and what each agent can see."""
+
+from __future__ import annotations
+
+from processor.engine.plausibility.formula import Atom
+from processor.engine.plausibility.update import Update, UpdateKind
+from processor.engine.state import State
+from processor.engine.transition import Transition
+from schemas.utterance import SetupBody
+
+SETUP_TURN = 0
+"""A setup comes before the first turn."""
+
+
+def run_setup(state: State, setup: SetupBody) -> Transition:
+    """Declare the agents and variables; the caller commits the transition.
+
+    The setup is for everyone to hear: all are aware of the variables it names.
+    """
+    transition = Transition(state)
+    for agent in setup.agents:
+        if agent.id not in state.roles:
+            transition.declare_role(agent.id, agent.role)
+    for variable in setup.variables:
+        transition.update_model(_update(UpdateKind.VARIABLE, formula=Atom(variable)))
+        transition.expand_awareness(variable, None, None)
+    for agent_id, variables in sorted(setup.observes.items()):
+        transition.update_model(
+            _update(UpdateKind.OBSERVES, agent=agent_id, variables=tuple(sorted(variables)))
+        )
+    return transition

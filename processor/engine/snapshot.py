@@ -1,0 +1,190 @@
+"""A conversation as canonical bytes and back: what stores keep so that a log need not be refolded.
+
+The bytes hold what cannot be told from anything else: what each record was introduced with, its
+trail, problems, disputes, the model's log and awareness. Links, standings, commitments and the
+grounded flags are rebuilt from that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter
+
+from processor.engine.conversation import Conversation
+from processor.engine.grounding import push_core, push_strict
+from processor.engine.plausibility.bounds import Bounds
+from processor.engine.plausibility.formula import Formula, from_wire, to_wire
+from processor.engine.plausibility.update import Update
+from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
+from processor.engine.state import Dispute, Problem, State
+from schemas.derived import Standing
+from schemas.evidence import Atom
+from schemas.formula import FormulaNode
+from schemas.wire import canonical_bytes
+
+SNAPSHOT_FORMAT = 1
+"""Part of every snapshot; one of another format is not read but folded again from the log."""
+
+_ATOMS: TypeAdapter[tuple[Atom, ...]] = TypeAdapter(tuple[Atom, ...])
+_FORMULA: TypeAdapter[FormulaNode] = TypeAdapter(FormulaNode)
+
+
+class SnapshotFormatError(ValueError):
+    """The bytes are a snapshot of another format."""
+
+
+def dump(conversation: Conversation) -> bytes:
+    """The conversation as canonical bytes."""
+    state = conversation.state
+    return canonical_bytes(
+        {
+            "format": SNAPSHOT_FORMAT,
+            "tenant_id": conversation.tenant_id,
+            "conversation_id": conversation.conversation_id,
+            "sequence": conversation.sequence,
+            "turn": conversation.turn,
+            "digest": conversation.digest,
+            "is_erased": conversation.is_erased,
+            "utterances": list(conversation.utterances.items()),
+            "missing": list(conversation.missing.items()),
+            "roles": list(state.roles.items()),
+            "records": [_dump_record(record) for record in state.records.values()],
+            "attacks": list(state.attacks),
+            "problems": [_dump_problem(problem) for problem in state.problems.values()],
+            "disputes": [
+                [d.observation, d.contradicts, d.opened_turn, d.cleared_turn]
+                for d in state.disputes
+            ],
+            "updates": [update.to_canonical() for update in state.model.updates()],
+            "awareness": [
+                state.awareness.canonical(proposition)
+                for proposition in state.awareness.propositions()
+            ],
+        }
+    )
+
+
+def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
+    """The conversation again. Raises SnapshotFormatError for bytes of another format."""
+    fields = orjson.loads(stored)
+    if not isinstance(fields, dict) or fields.get("format") != SNAPSHOT_FORMAT:
+        raise SnapshotFormatError(f"not a snapshot of format {SNAPSHOT_FORMAT}")
+    conversation = Conversation(
+        tenant_id=fields["tenant_id"],
+        conversation_id=fields["conversation_id"],
+        state=_load_state(fields, bounds),
+        sequence=fields["sequence"],
+        turn=fields["turn"],
+        digest=fields["digest"],
+        is_erased=fields["is_erased"],
+        utterances=dict(fields["utterances"]),
+        missing=dict(fields["missing"]),
+    )
+    conversation.digests.absorb_all(conversation.state)
+    return conversation
+
+
+def _dump_record(record: Record) -> list[object]:
+    return [
+        record.id,
+        record.claim,
+        record.kind,
+        record.op,
+        record.speaker,
+        record.turn,
+        record.audience,
+        None if record.formula is None else to_wire(record.formula),
+        record.atoms,
+        record.answers,
+        [support.id for support in record.supports[: record.premise_count]],
+        [tuple(entry) for entry in record.trail],
+    ]
+
+
+def _dump_problem(problem: Problem) -> list[object]:
+    return [
+        problem.id,
+        problem.text,
+        problem.about,
+        problem.speaker,
+        problem.turn,
+        problem.is_question,
+        problem.answers,
+    ]
+
+
+def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:
+    state = State(bounds)
+    state.roles = dict(fields["roles"])
+    for stored in fields["records"]:
+        _load_record(state, stored)
+    for record, stored in zip(state.records.values(), fields["records"], strict=True):
+        _load_trail(state, record, stored[11])
+    for record in state.records.values():
+        if not record.stands:
+            push_strict(record, [])
+            push_core(record, [])
+    state.attacks = {(attacker, target): None for attacker, target in fields["attacks"]}
+    for id_, text, about, speaker, turn, is_question, answers in fields["problems"]:
+        state.problems[id_] = Problem(
+            id_, text, tuple(about), speaker, turn, is_question, answers
+        )
+    for observation, contradicts, opened, cleared in fields["disputes"]:
+        dispute = Dispute(observation, tuple(contradicts), opened, cleared)
+        state.disputes.append(dispute)
+        if cleared is None:
+            for side in dispute.sides():
+                state.disputed[side] = state.disputed.get(side, 0) + 1
+    for stored in fields["updates"]:
+        state.model.append(Update.from_canonical(stored))
+    for stored in fields["awareness"]:
+        state.awareness.restore(stored)
+    return state
+
+
+def _load_record(state: State, stored: list[Any]) -> None:
+    id_, claim, kind, op, speaker, turn, audience, formula, atoms, answers, premises, _ = stored
+    supports = [state.records[premise] for premise in premises]
+    record = Record(
+        id=id_,
+        claim=claim,
+        kind=RecordKind(kind),
+        op=op,
+        speaker=speaker,
+        turn=turn,
+        audience=None if audience is None else tuple(audience),
+        formula=_load_formula(formula),
+        atoms=_ATOMS.validate_json(orjson.dumps(atoms)) if atoms else (),
+        answers=tuple(answers),
+        supports=supports,
+        position=len(state.records),
+    )
+    state.records[id_] = record
+    state.introduced.setdefault(speaker, []).append(record)
+    state.link_count += len(supports)
+    for support in supports:
+        support.add_dependent(record)
+
+
+def _load_trail(state: State, record: Record, stored: list[Any]) -> None:
+    for happening, turn, op, by, speaker, value in stored:
+        entry = TrailEntry(Happening(happening), turn, op, by, speaker, value)
+        record.add_to_trail(entry)
+        match entry.happening:
+            case Happening.LINKED:
+                corroborates = value == LinkKind.CORROBORATION
+                record.add_support(state.records[by], corroborates=corroborates)
+                state.link_count += 1
+            case Happening.STANDING:
+                record.standing = Standing(value)
+            case Happening.COMMITMENT_ENDED:
+                record.committed = False
+            case _:
+                pass
+    record.grounded = record.core_grounded = True
+
+
+def _load_formula(stored: Any) -> Formula | None:  # noqa: ANN401 - JSON as it was stored
+    return None if stored is None else from_wire(_FORMULA.validate_json(orjson.dumps(stored)))

@@ -1,0 +1,259 @@
+"""Everything that changes a state lives here.
+
+One utterance is one transition: its changes are made one by one, each leaving a note of how to take
+it back, and are then kept (`commit`) or thrown away (`rollback`). A dry run is a transition that is
+thrown away. `change` says in canonical values what the transition did to the map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias, final
+
+from processor.engine.grounding import push_core, push_strict
+from processor.engine.plausibility.update import Update
+from processor.engine.record import Audience, Happening, LinkKind, Record, TrailEntry
+from processor.engine.state import Dispute, Problem, State
+from schemas.derived import Standing
+
+Canonical: TypeAlias = "list[str | int | None | Canonical]"
+
+
+@final
+class Cause(NamedTuple):
+    """What a change comes from: the turn, the operation, the record it acts through, who said it."""
+
+    turn: int
+    op: str
+    by: str | None
+    speaker: str
+
+
+@final
+class Transition:
+    """An open change of one state.
+
+    `lost` and `core_lost` are the records whose strict answer, or whose answer without
+    corroboration, turned to no, in the order they turned; `born` are the new ones.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.change: Canonical = []
+        self.born: list[Record] = []
+        self.lost: list[Record] = []
+        self.core_lost: list[Record] = []
+        self.trailed: dict[Record, None] = {}
+        self.problems_touched: dict[str, None] = {}
+        self.disputes_touched: dict[int, None] = {}
+        self.contracted_turns: dict[int, None] = {}
+        self.propositions_touched: dict[str, None] = {}
+        self.updated_model = False
+        self._undo: list[tuple[Callable[..., object], object]] = []
+        self._model_mark = state.model.mark()
+        self._awareness_mark = state.awareness.mark()
+
+    # -- records, links, attacks, standing ------------------------------------------------------
+
+    def add_record(self, record: Record) -> None:
+        """Introduce a record; its speaker is committed to it from now on."""
+        state = self.state
+        state.records[record.id] = record
+        introduced = state.introduced.get(record.speaker)
+        if introduced is None:
+            introduced = state.introduced[record.speaker] = []
+        introduced.append(record)
+        for support in record.supports:
+            support.add_dependent(record)
+        state.link_count += record.premise_count
+        self.born.append(record)
+        self.change.append(["record", record.id, record.kind])
+        self._undo.append((self._remove_record, record))
+
+    def add_link(self, record: Record, support: Record, kind: LinkKind, cause: Cause) -> None:
+        """Let a record rest on another one too; a link that is there already stays as it is."""
+        if _is_linked(record, support):
+            return
+        corroborates = kind is LinkKind.CORROBORATION
+        record.add_support(support, corroborates=corroborates)
+        self.state.link_count += 1
+        self._undo.append((self._remove_link, (record, corroborates)))
+        self._append(record, Happening.LINKED, cause._replace(by=support.id), kind)
+        if not support.grounded:
+            push_strict(record, self.lost)
+        if not corroborates and not support.core_grounded:
+            push_core(record, self.core_lost)
+
+    def add_attack(self, target: Record, attacker: Record, cause: Cause) -> None:
+        """Record (attacker, target) in Att; once, however often it is made."""
+        attack = (attacker.id, target.id)
+        if attack in self.state.attacks:
+            return
+        self.state.attacks[attack] = None
+        self._undo.append((self.state.attacks.pop, attack))
+        self._append(target, Happening.ATTACKED, cause, None)
+
+    def set_standing(self, record: Record, standing: Standing, cause: Cause) -> None:
+        """Give a record another standing; leaving good standing ungrounds what rests on it."""
+        assert standing is not Standing.ACTIVE, "no operation moves a record back into S_t"
+        self._undo.append((self._restore_standing, (record, record.standing)))
+        record.standing = standing
+        self._append(record, Happening.STANDING, cause, standing)
+        if not record.stands:
+            push_strict(record, self.lost)
+            push_core(record, self.core_lost)
+
+    def end_commitment(self, record: Record, cause: Cause) -> None:
+        """The speaker of a record revised it itself."""
+        if not record.committed:
+            return
+        record.committed = False
+        self._undo.append((self._restore_commitment, record))
+        self._append(record, Happening.COMMITMENT_ENDED, cause, None)
+
+    def note(
+        self, record: Record, happening: Happening, cause: Cause, value: str | None = None
+    ) -> None:
+        """Write into a record's trail without changing anything else."""
+        self._append(record, happening, cause, value)
+
+    def _append(
+        self, record: Record, happening: Happening, cause: Cause, value: str | None
+    ) -> None:
+        record.add_to_trail(
+            TrailEntry(happening, cause.turn, cause.op, cause.by, cause.speaker, value)
+        )
+        self.trailed[record] = None
+        self.change.append([happening, record.id, cause.op, cause.by, cause.speaker, value])
+        self._undo.append((list.pop, record.trail))
+
+    # -- problems and disputes ------------------------------------------------------------------
+
+    def add_problem(self, problem: Problem) -> None:
+        """Pose a question, or note that an observation surprised its hearers."""
+        self.state.problems[problem.id] = problem
+        self.problems_touched[problem.id] = None
+        self.change.append(["problem", problem.id])
+        self._undo.append((self.state.problems.pop, problem.id))
+
+    def add_answer(self, id_: str, answer: Record) -> None:
+        """Note that a record answers a problem; ids that pose no problem are passed over."""
+        problem = self.state.problems.get(id_)
+        if problem is None or answer.id in problem.answers:
+            return
+        problem.answers.append(answer.id)
+        self.problems_touched[id_] = None
+        self.change.append(["answer", id_, answer.id])
+        self._undo.append((list.pop, problem.answers))
+
+    def add_dispute(self, dispute: Dispute) -> None:
+        """Mark an observation and what it contradicts as disputed."""
+        self.state.disputes.append(dispute)
+        self._count_disputed(dispute, +1)
+        self.disputes_touched[len(self.state.disputes) - 1] = None
+        self.change.append(["dispute", dispute.observation, list(dispute.contradicts)])
+        self._undo.append((self._remove_dispute, dispute))
+
+    def clear_disputes(self, record: Record, turn: int) -> None:
+        """A side was revised: every dispute it takes part in is over."""
+        if record.id not in self.state.disputed:
+            return
+        for position, dispute in enumerate(self.state.disputes):
+            if dispute.cleared_turn is None and record.id in dispute.sides():
+                dispute.cleared_turn = turn
+                self._count_disputed(dispute, -1)
+                self.disputes_touched[position] = None
+                self.change.append(["dispute_cleared", dispute.observation])
+                self._undo.append((self._restore_dispute, dispute))
+
+    # -- the plausibility model and awareness ----------------------------------------------------
+
+    def update_model(self, update: Update) -> None:
+        """Append to the log of the plausibility model."""
+        self.state.model.append(update)
+        self.updated_model = True
+        self.change.append(["update", update.kind, *update.tags])
+
+    def contract_model(self, record: Record) -> None:
+        """Drop from the model's log what stands for this record."""
+        for update in self.state.model.contract(record.id):
+            self.contracted_turns[update.turn] = None
+            self.change.append(["contracted", update.kind, update.turn, *update.tags])
+
+    def expand_awareness(
+        self, proposition: str, agents: tuple[str, ...] | None, audience: Audience
+    ) -> None:
+        """Bring a proposition to the mind of these agents, as far as they hear the turn."""
+        self.state.awareness.expand(proposition, agents, audience)
+        self.propositions_touched[proposition] = None
+        self.change.append(["aware", proposition, None if agents is None else list(agents)])
+
+    def declare_role(self, agent: str, role: str) -> None:
+        """An agent that a setup names."""
+        assert agent not in self.state.roles
+        self.state.roles[agent] = role
+        self.change.append(["agent", agent, role])
+        self._undo.append((self.state.roles.pop, agent))
+
+    # -- the end of it --------------------------------------------------------------------------
+
+    def rollback(self) -> None:
+        """Take everything back, last change first."""
+        for undo, argument in reversed(self._undo):
+            undo(argument)
+        self._undo.clear()
+        for record in self.lost:
+            record.grounded = True
+        for record in self.core_lost:
+            record.core_grounded = True
+        self.state.model.rollback(self._model_mark)
+        self.state.awareness.rollback(self._awareness_mark)
+
+    # -- how each change is taken back ----------------------------------------------------------
+
+    def _remove_record(self, record: Record) -> None:
+        state = self.state
+        del state.records[record.id]
+        introduced = state.introduced[record.speaker]
+        introduced.pop()
+        if not introduced:
+            del state.introduced[record.speaker]
+        for support in reversed(record.supports):
+            support.dependents.pop()
+        state.link_count -= record.premise_count
+
+    def _remove_link(self, link: tuple[Record, bool]) -> None:
+        record, corroborates = link
+        record.drop_support(corroborates=corroborates)
+        self.state.link_count -= 1
+
+    def _restore_standing(self, before: tuple[Record, Standing]) -> None:
+        record, standing = before
+        record.standing = standing
+
+    def _restore_commitment(self, record: Record) -> None:
+        record.committed = True
+
+    def _remove_dispute(self, dispute: Dispute) -> None:
+        self.state.disputes.pop()
+        self._count_disputed(dispute, -1)
+
+    def _restore_dispute(self, dispute: Dispute) -> None:
+        dispute.cleared_turn = None
+        self._count_disputed(dispute, +1)
+
+    def _count_disputed(self, dispute: Dispute, by: int) -> None:
+        disputed = self.state.disputed
+        for id_ in dispute.sides():
+            count = disputed.get(id_, 0) + by
+            if count:
+                disputed[id_] = count
+            else:
+                del disputed[id_]
+
+
+def _is_linked(record: Record, support: Record) -> bool:
+    """Whether the record rests on this support directly; asks the side with fewer links."""
+    if len(support.dependents) < len(record.supports):
+        return record in support.dependents
+    return support in record.supports

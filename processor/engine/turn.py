@@ -1,0 +1,172 @@
+"""Turn composition: the operations of one utterance are one transition.
+
+They are applied in the fixed order of kinds, keeping the given order inside a kind. A refused
+operation changes nothing; the others still apply, unless they cite what it would have introduced.
+
+The contractions of a turn's accepted revisions come first in the plausibility model, yet whether a
+revision is accepted is known only at its own place in the order, and may depend on a hypothesis
+that is tested in the contracted model. So a turn that evaluates formulas is run under an
+assumption, which revisions will be accepted, and run again with the refused ones struck out until
+no assumed revision is refused. The assumption only shrinks, so this ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from processor.engine.apply import Impact, Run, apply_to_map
+from processor.engine.errors import BrokenInvariantError, Refusal
+from processor.engine.model_conditions import NOTHING_TO_ASSESS, assess, brings_formula
+from processor.engine.model_effects import announce_observations, apply_to_model
+from processor.engine.preconditions import structural_refusal
+from processor.engine.record import Audience, Happening, Record
+from processor.engine.retraction import sorted_ids
+from processor.engine.state import State
+from processor.engine.transition import Canonical, Cause, Transition
+from schemas.derived import Note
+from schemas.log import Rejection
+from schemas.operations import OPERATION_ORDER, Operation, Revise
+
+_RANK = {op: rank for rank, op in enumerate(OPERATION_ORDER)}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """What a statement did; ids ascending unless said otherwise, indexes as given and ascending.
+
+    `decisions` are the records somebody may act on whose grounding became worse in this turn, or
+    that were decided on failing ground, by id; `alerts` is the part of them that is ungrounded and
+    was never alerted before. `introduced` are the new records in the order they came.
+    """
+
+    applied: tuple[int, ...]
+    rejections: tuple[Rejection, ...]
+    impacts: tuple[Impact, ...]
+    notes: tuple[Note, ...]
+    ungrounded: tuple[str, ...]
+    decisions: tuple[str, ...]
+    alerts: tuple[str, ...]
+    introduced: tuple[str, ...]
+    resolved: tuple[str, ...]
+    change: Canonical
+
+
+def run_turn(
+    state: State,
+    turn: int,
+    speaker: str,
+    audience: Audience,
+    operations: Sequence[Operation],
+) -> tuple[Transition, TurnOutcome]:
+    """Apply the operations of one statement; the caller commits or rolls back the transition."""
+    order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
+    evaluates = any([brings_formula(state, operation) for operation in operations])
+    assumed: list[int] = []
+    if evaluates:
+        assumed = [index for index in order if isinstance(operations[index], Revise)]
+    while True:
+        run = Run(Transition(state), state, turn, speaker, audience)
+        try:
+            _contract(run, [operations[index] for index in assumed])
+            _apply_in_order(run, operations, order, evaluates)
+            refused = [index for index in assumed if index not in run.applied]
+            if not refused:
+                return run.transition, _conclude(run)
+        except BaseException:
+            run.transition.rollback()
+            raise
+        run.transition.rollback()
+        assumed = [index for index in assumed if index not in refused]
+
+
+def dry_run(
+    state: State,
+    turn: int,
+    speaker: str,
+    audience: Audience,
+    operations: Sequence[Operation],
+) -> TurnOutcome:
+    """What the operations would do; the state is left as it was."""
+    transition, outcome = run_turn(state, turn, speaker, audience, operations)
+    transition.rollback()
+    return outcome
+
+
+def _contract(run: Run, revisions: Sequence[Operation]) -> None:
+    for revision in revisions:
+        assert isinstance(revision, Revise)
+        target = run.state.records.get(revision.target)
+        if target is not None:
+            run.transition.contract_model(target)
+
+
+def _apply_in_order(
+    run: Run, operations: Sequence[Operation], order: Sequence[int], evaluates: bool
+) -> None:
+    announced = False
+    for index in order:
+        operation = operations[index]
+        if not announced and _RANK[operation.op] > _RANK["observe"]:
+            announce_observations(run)
+            announced = True
+        refusal = _apply_one(run, operation, evaluates)
+        if refusal is None:
+            run.applied.append(index)
+        else:
+            run.rejections.append(
+                Rejection(
+                    index=index, code=refusal.code, reason=refusal.reason, records=refusal.records
+                )
+            )
+    if not announced:
+        announce_observations(run)
+
+
+def _apply_one(run: Run, operation: Operation, evaluates: bool) -> Refusal | None:
+    """Check, then apply: a refused operation has changed nothing."""
+    refusal = structural_refusal(run.state, operation, run.audience)
+    if refusal is not None:
+        return refusal
+    assessment = NOTHING_TO_ASSESS
+    if evaluates and brings_formula(run.state, operation):
+        assessed = assess(run, operation)
+        if isinstance(assessed, Refusal):
+            return assessed
+        assessment = assessed
+    cause = Cause(run.turn, operation.op, None, operation.speaker or run.speaker)
+    apply_to_map(run, operation, cause)
+    apply_to_model(run, operation, assessment)
+    return None
+
+
+def _conclude(run: Run) -> TurnOutcome:
+    transition = run.transition
+    fallen = [*transition.lost, *[record for record in transition.born if not record.grounded]]
+    decisions = _decisions_worse_off(run, fallen)
+    alerts = [r for r in decisions if not r.grounded and not r.happened(Happening.ALERTED)]
+    for record in alerts:
+        transition.note(record, Happening.ALERTED, Cause(run.turn, "", None, record.speaker))
+    return TurnOutcome(
+        applied=tuple(sorted(run.applied)),
+        rejections=tuple(sorted(run.rejections, key=lambda rejection: rejection.index)),
+        impacts=tuple(run.impacts),
+        notes=tuple(run.notes),
+        ungrounded=sorted_ids(dict.fromkeys(fallen)),
+        decisions=sorted_ids(decisions),
+        alerts=sorted_ids(alerts),
+        introduced=tuple([record.id for record in transition.born]),
+        resolved=tuple([record.id for record in run.decided]),
+        change=transition.change,
+    )
+
+
+def _decisions_worse_off(run: Run, fallen: Sequence[Record]) -> list[Record]:
+    """The decisions whose grounding became worse, or that were taken on failing ground, by id."""
+    ungrounded_when_decided = [record for record in run.decided if not record.grounded]
+    worse = dict.fromkeys([*fallen, *run.transition.core_lost, *ungrounded_when_decided])
+    if not worse:
+        return []
+    return sorted((record for record in worse if record.is_decision), key=lambda each: each.id)

@@ -1,0 +1,1 @@
+"""The Interpreter: from utterances to typed operations."""

@@ -1,0 +1,110 @@
+"""The native interpreter: the utterance brings its operations, no model is called.
+
+Formulas written as text become trees here, so that the log carries trees only. Parsing can fail;
+then the whole utterance is invalid, and the error says where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from processor.engine.plausibility.formula import FormulaError, from_wire, to_wire
+from processor.engine.plausibility.syntax import parse
+from schemas.formula import FormulaInput
+from schemas.log import Interpretation
+from schemas.operations import (
+    ExpandAwareness,
+    Hypothesize,
+    InlineRecord,
+    Observe,
+    Operation,
+    Question,
+    Reference,
+    References,
+    Resolve,
+    Revise,
+    Support,
+    Undermine,
+)
+from schemas.wire import WireError
+
+NATIVE = Interpretation(interpreter="native")
+
+
+def parse_formulas(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    """The operations with every formula as a tree. Raises WireError naming the field."""
+    return tuple(
+        _parse_operation(operation, f"operations.{index}")
+        for index, operation in enumerate(operations)
+    )
+
+
+def _parse_operation(operation: Operation, place: str) -> Operation:
+    match operation:
+        case Observe() | Hypothesize():
+            if operation.formula is None and not _has_inline(operation.premises):
+                return operation
+            return operation.model_copy(
+                update={
+                    "formula": _tree(operation.formula, place),
+                    "premises": _parse_all(operation.premises, f"{place}.premises"),
+                }
+            )
+        case Support() | Undermine():
+            evidence = _parse_reference(operation.evidence, f"{place}.evidence")
+            return operation.model_copy(update={"evidence": evidence})
+        case Revise():
+            by = _parse_reference(operation.by, f"{place}.by")
+            return operation.model_copy(update={"by": by})
+        case Resolve():
+            decision = operation.decision
+            return operation.model_copy(
+                update={
+                    "premises": _parse_all(operation.premises, f"{place}.premises"),
+                    "decision": decision and _parse_inline(decision, f"{place}.decision"),
+                }
+            )
+        case ExpandAwareness() | Question():
+            return operation
+        case _:
+            assert_never(operation)
+
+
+def _parse_all(references: References, place: str) -> References:
+    if not _has_inline(references):
+        return references
+    return tuple(
+        _parse_reference(reference, f"{place}.{index}")
+        for index, reference in enumerate(references)
+    )
+
+
+def _parse_reference(reference: Reference, place: str) -> Reference:
+    if isinstance(reference, str):
+        return reference
+    return _parse_inline(reference, place)
+
+
+def _parse_inline(inline: InlineRecord, place: str) -> InlineRecord:
+    return inline.model_copy(
+        update={
+            "formula": _tree(inline.formula, place),
+            "premises": _parse_all(inline.premises, f"{place}.premises"),
+        }
+    )
+
+
+def _tree(formula: FormulaInput | None, place: str) -> FormulaInput | None:
+    """The formula as a tree that the engine accepts."""
+    if formula is None:
+        return None
+    try:
+        parsed = parse(formula) if isinstance(formula, str) else from_wire(formula)
+    except FormulaError as error:
+        raise WireError(f"{place}.formula", str(error)) from error
+    return to_wire(parsed)
+
+
+def _has_inline(references: References) -> bool:
+    return any(not isinstance(reference, str) for reference in references)

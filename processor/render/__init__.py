@@ -1,0 +1,1 @@
+"""The renderer: the engine's state in words and in JSON."""

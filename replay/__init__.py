@@ -1,0 +1,1 @@
+"""The past: stored logs, snapshots, and questions about any turn."""

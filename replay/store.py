@@ -1,0 +1,317 @@
+"""The DuckDB store of one process: logs, derived events and snapshots, written in batches.
+
+A batch is one transaction, so a process that is killed leaves whole events or none. Reading back a
+conversation takes its newest snapshot and folds the rest of its log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Self, final
+
+import duckdb
+
+from processor.engine.conversation import Conversation
+from processor.engine.fold import Refused, advance
+from processor.engine.plausibility.bounds import Bounds
+from processor.engine.snapshot import SNAPSHOT_FORMAT, dump, load
+from schemas.derived import DerivedEvent
+from schemas.ids import conversation_key
+from schemas.log import LogEvent
+from schemas.wire import canonical_bytes, decode_log_event
+
+STORE_FORMAT = 1
+BATCH_EVENTS_MAX = 5_000
+BATCH_BYTES_MAX = 16 * 1024 * 1024
+SNAPSHOT_FIRST = 8
+
+
+class StoreError(RuntimeError):
+    """The file cannot be used; `str(error)` is one line that says why and what to do."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event of the log as it was stored."""
+
+    sequence: int
+    turn: int
+    digest: str
+    state_digest: str
+    record_hash: str
+    event: bytes
+
+
+@final
+class Store:
+    """One open DuckDB file. Not for use by two threads at once."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._connection = _connect(path, read_only=read_only)
+        self._batch = _Batch()
+        self._snapshot_sequences: dict[str, int] = {}
+        self._stored = {
+            conversation_key(tenant, conversation)
+            for tenant, conversation in self._connection.execute(
+                "SELECT DISTINCT tenant_id, conversation_id FROM log"
+            ).fetchall()
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.flush()
+        self._connection.close()
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def append(
+        self, conversation: Conversation, event: LogEvent, derived: Sequence[DerivedEvent]
+    ) -> None:
+        """Store an event that was just folded, and what came of it."""
+        batch = self._batch
+        stored = canonical_bytes(event)
+        batch.add_log(conversation, event, stored)
+        for place, each in enumerate(derived):
+            batch.add_derived(each, place)
+        key = conversation_key(event.tenant_id, event.conversation_id)
+        self._stored.add(key)
+        last = self._snapshot_sequences.get(key, 0)
+        if event.sequence >= max(SNAPSHOT_FIRST, last + last // 2):
+            batch.add_snapshot(conversation)
+            self._snapshot_sequences[key] = event.sequence
+        if batch.is_full():
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting, in one transaction."""
+        if self._batch.is_empty():
+            return
+        connection = self._connection
+        try:
+            connection.begin()
+            self._batch.write(connection)
+            connection.commit()
+        except duckdb.Error as error:
+            raise StoreError(f"{self.path}: cannot write: {_first_line(error)}") from error
+        self._batch = _Batch()
+
+    def forget(self, conversation: Conversation) -> None:
+        """The conversation leaves memory; it will be read again when it is needed."""
+        key = conversation_key(conversation.tenant_id, conversation.conversation_id)
+        self._snapshot_sequences.pop(key, None)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def conversation(
+        self, tenant_id: str, conversation_id: str, bounds: Bounds | None = None
+    ) -> Conversation | None:
+        """The conversation as its whole log leaves it, or None if there is no such log."""
+        return self.conversation_at(tenant_id, conversation_id, None, bounds)
+
+    def conversation_at(
+        self,
+        tenant_id: str,
+        conversation_id: str,
+        turn: int | None,
+        bounds: Bounds | None = None,
+    ) -> Conversation | None:
+        """The conversation right after a turn (None: after its whole log).
+
+        None if the log does not reach that turn. Raises StoreError if the log does not fold.
+        """
+        if conversation_key(tenant_id, conversation_id) not in self._stored:
+            return None
+        self.flush()
+        last = self._last_sequence(tenant_id, conversation_id, turn)
+        if last is None:
+            return None
+        conversation = self._newest_snapshot(tenant_id, conversation_id, last, bounds)
+        if conversation is None:
+            conversation = Conversation.empty(tenant_id, conversation_id, bounds)
+        for stored in self.log(tenant_id, conversation_id, conversation.sequence, last):
+            refused = advance(conversation, decode_log_event(stored.event))
+            if isinstance(refused, Refused):
+                raise StoreError(
+                    f"{self.path}: event {stored.sequence} of {tenant_id}/{conversation_id} "
+                    f"does not fold: {refused.reason}"
+                )
+        return conversation
+
+    def log(
+        self, tenant_id: str, conversation_id: str, after: int = 0, until: int | None = None
+    ) -> Iterator[StoredEvent]:
+        """The stored events with after < sequence <= until, in order."""
+        rows = self._connection.cursor().execute(
+            "SELECT sequence, turn, digest, state_digest, record_hash, event FROM log "
+            "WHERE tenant_id = ? AND conversation_id = ? AND sequence > ? "
+            "AND sequence <= coalesce(?, sequence) ORDER BY sequence",
+            [tenant_id, conversation_id, after, until],
+        )
+        while chunk := rows.fetchmany(1_000):
+            for row in chunk:
+                yield StoredEvent(*row)
+
+    def conversations(self) -> list[tuple[str, str, int]]:
+        """Every (tenant, conversation, number of turns), in order."""
+        self.flush()
+        return self._connection.execute(
+            "SELECT tenant_id, conversation_id, max(turn) FROM log "
+            "GROUP BY ALL ORDER BY tenant_id, conversation_id"
+        ).fetchall()
+
+    def _last_sequence(
+        self, tenant_id: str, conversation_id: str, turn: int | None
+    ) -> int | None:
+        """The last event of the log, or the event that took the turn."""
+        row = self._connection.execute(
+            "SELECT max(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ?"
+            if turn is None
+            else "SELECT min(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ? "
+            "AND turn = ?",
+            [tenant_id, conversation_id, *([] if turn is None else [turn])],
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def _newest_snapshot(
+        self, tenant_id: str, conversation_id: str, until: int, bounds: Bounds | None
+    ) -> Conversation | None:
+        row = self._connection.execute(
+            "SELECT sequence, conversation FROM snapshots WHERE tenant_id = ? "
+            "AND conversation_id = ? AND sequence <= ? AND format = ? "
+            "ORDER BY sequence DESC LIMIT 1",
+            [tenant_id, conversation_id, until, SNAPSHOT_FORMAT],
+        ).fetchone()
+        if row is None:
+            return None
+        self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
+        return load(row[1], bounds)
+
+
+@final
+class _Batch:
+    """Rows that wait to be written, column by column."""
+
+    def __init__(self) -> None:
+        self._log: list[list[object]] = [[] for _ in range(13)]
+        self._derived: list[list[object]] = [[] for _ in range(8)]
+        self._snapshots: list[list[object]] = [[] for _ in range(7)]
+        self._bytes = 0
+
+    def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
+        row = (
+            event.tenant_id,
+            event.conversation_id,
+            event.sequence,
+            conversation.turn,
+            event.type,
+            event.utterance.id,
+            event.speaker,
+            event.at,
+            event.rules_version,
+            conversation.digest,
+            conversation.state_digest(),
+            hashlib.sha256(stored).hexdigest(),
+            stored,
+        )
+        _add(self._log, row)
+        self._bytes += len(stored)
+
+    def add_derived(self, event: DerivedEvent, place: int) -> None:
+        data = canonical_bytes(event).decode()
+        row = (
+            event.tenant_id,
+            event.conversation_id,
+            event.sequence,
+            place,
+            event.turn,
+            event.TYPE,
+            event.event_id,
+            data,
+        )
+        _add(self._derived, row)
+        self._bytes += len(data)
+
+    def add_snapshot(self, conversation: Conversation) -> None:
+        dumped = dump(conversation)
+        row = (
+            conversation.tenant_id,
+            conversation.conversation_id,
+            conversation.sequence,
+            conversation.turn,
+            SNAPSHOT_FORMAT,
+            conversation.state_digest(),
+            dumped,
+        )
+        _add(self._snapshots, row)
+        self._bytes += len(dumped)
+
+    def is_empty(self) -> bool:
+        return not self._log[0]
+
+    def is_full(self) -> bool:
+        return len(self._log[0]) >= BATCH_EVENTS_MAX or self._bytes >= BATCH_BYTES_MAX
+
+    def write(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Insert all rows; one unnest per column is far quicker than a statement per row."""
+        for table, columns in (
+            ("log", self._log),
+            ("derived", self._derived),
+            ("snapshots", self._snapshots),
+        ):
+            if columns[0]:
+                unnested = ", ".join("unnest(?)" for _ in columns)
+                connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+
+
+def _add(columns: list[list[object]], row: Sequence[object]) -> None:
+    for column, value in zip(columns, row, strict=True):
+        column.append(value)
+
+
+def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Open the file and make sure that it is a store of this format."""
+    if read_only and not path.exists():
+        raise StoreError(f"{path}: no such file")
+    try:
+        connection = duckdb.connect(str(path), read_only=read_only)
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: cannot open: {_first_line(error)}") from error
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        tables = {row[0] for row in connection.execute("SHOW TABLES").fetchall()}
+        if "store" not in tables:
+            if read_only or tables:
+                raise StoreError(f"{path}: not a standfast store")
+            connection.begin()
+            connection.execute((files("replay") / "sql" / "schema.sql").read_text())
+            connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
+            connection.commit()
+        row = connection.execute("SELECT format FROM store").fetchone()
+        if row is None or row[0] != STORE_FORMAT:
+            raise StoreError(f"{path}: written in another store format; this is {STORE_FORMAT}")
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: cannot read: {_first_line(error)}") from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def _first_line(error: duckdb.Error) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,163 @@
+"""The Kafka topics as data: what each carries, how long it is kept, and how it is cleaned.
+
+Everything that names a topic reads it here: the AsyncAPI document, the command that creates and
+checks topics, the workers. All topics have the same number of partitions and the same key, so that
+one worker owns both ends of a conversation; partition and replica counts are settings of a site.
+Source: specification, "The pipeline".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from schemas.contract import UTTERANCE_BYTES_MAX
+from schemas.derived import ContextUpdate, RetractionImpact, UngroundedAlert, VerdictEvent
+from schemas.ids import NAME_PATTERN, TENANT_PATTERN
+
+UTTERANCE_TYPE = "standfast.utterance.v1"
+LOG_TYPES = (
+    "standfast.operations.v1",
+    "standfast.interpretation_failed.v1",
+    "standfast.candidate.v1",
+    "standfast.setup.v1",
+    "standfast.conversation_erased.v1",
+)
+KEY_PATTERN = f"{TENANT_PATTERN.rstrip('$')}/{NAME_PATTERN.lstrip('^')}"
+"""The key of every message: `tenant/conversation` (`schemas.ids.conversation_key`)."""
+TENANT_PARAMETER = "{tenant}"
+"""Stands in the address of a topic that exists once per tenant that asks for it."""
+
+_DAY_MS = 24 * 60 * 60 * 1_000
+_MEBIBYTE = 1_048_576
+
+
+class Cleanup(StrEnum):
+    """Kafka's `cleanup.policy`."""
+
+    DELETE = "delete"
+    COMPACT = "compact"
+
+
+class Payload(StrEnum):
+    """What the value of a message is."""
+
+    EVENT = "event"
+    """Canonical JSON of one of the types the topic carries."""
+    ORIGINAL_BYTES = "original_bytes"
+    """The value of another message as it was, with the reason in the headers."""
+    CHECKPOINT = "checkpoint"
+    """A conversation state in the format of the store, which carries its version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One topic.
+
+    `carries` lists event types; it is empty unless the payload is an event. `retention_ms` is None
+    where nothing is deleted for its age. `message_bytes_max` bounds a message with key and headers.
+    `reads` and `writes` say what the workers do with the topic.
+    """
+
+    name: str
+    address: str
+    summary: str
+    payload: Payload
+    carries: tuple[str, ...]
+    cleanup: Cleanup
+    retention_ms: int | None
+    message_bytes_max: int
+    reads: bool
+    writes: bool
+    key_pattern: str = KEY_PATTERN
+
+
+def _derived(name: str, carries: str, summary: str, address: str | None = None) -> Topic:
+    """A topic of derived events: written only, and always derivable again from the log."""
+    return Topic(
+        name=name,
+        address=address or name,
+        summary=summary,
+        payload=Payload.EVENT,
+        carries=(carries,),
+        cleanup=Cleanup.DELETE,
+        retention_ms=30 * _DAY_MS,
+        message_bytes_max=4 * _MEBIBYTE,
+        reads=False,
+        writes=True,
+    )
+
+
+TOPICS = (
+    Topic(
+        name="utterances",
+        address="utterances",
+        summary="What is said in conversations: statements, candidates to check, setups.",
+        payload=Payload.EVENT,
+        carries=(UTTERANCE_TYPE,),
+        cleanup=Cleanup.DELETE,
+        retention_ms=30 * _DAY_MS,
+        message_bytes_max=UTTERANCE_BYTES_MAX + 65_536,
+        reads=True,
+        writes=False,
+    ),
+    Topic(
+        name="operations",
+        address="operations",
+        summary="The log: one event per utterance, the only input of the reducer.",
+        payload=Payload.EVENT,
+        carries=LOG_TYPES,
+        cleanup=Cleanup.DELETE,
+        retention_ms=None,
+        message_bytes_max=4 * _MEBIBYTE,
+        reads=True,
+        writes=True,
+    ),
+    _derived(
+        "verdicts",
+        VerdictEvent.TYPE,
+        "One answer per candidate claim, and one per decision whose grounding changed.",
+    ),
+    _derived(
+        "retraction-impacts",
+        RetractionImpact.TYPE,
+        "What rested on a record that left good standing.",
+    ),
+    _derived("ungrounded-alerts", UngroundedAlert.TYPE, "One alert per broken dependency."),
+    _derived(
+        "ungrounded-alerts-by-tenant",
+        UngroundedAlert.TYPE,
+        "The alerts of one tenant, where it asks for them; broker ACLs can then separate tenants.",
+        address=f"ungrounded-alerts.{TENANT_PARAMETER}",
+    ),
+    _derived(
+        "context-updates",
+        ContextUpdate.TYPE,
+        "What a turn changed, in words, for the context of the next reply.",
+    ),
+    Topic(
+        name="snapshots",
+        address="snapshots",
+        summary="The newest checkpoint of each conversation; losing all of them loses nothing.",
+        payload=Payload.CHECKPOINT,
+        carries=(),
+        cleanup=Cleanup.COMPACT,
+        retention_ms=None,
+        message_bytes_max=16 * _MEBIBYTE,
+        reads=True,
+        writes=True,
+    ),
+    Topic(
+        name="dead-letters",
+        address="dead-letters",
+        summary="Whatever could not be decoded or handled, as it was, with the reason.",
+        payload=Payload.ORIGINAL_BYTES,
+        carries=(),
+        cleanup=Cleanup.DELETE,
+        retention_ms=90 * _DAY_MS,
+        message_bytes_max=2 * _MEBIBYTE,
+        reads=True,
+        writes=True,
+    ),
+)
+"""All topics, in the order of the flow."""

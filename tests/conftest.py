@@ -1,0 +1,100 @@
+"""What every test shares: Hypothesis profiles, the public data, and what a run leaves out.
+
+A test that cannot or should not run is left out by name and reason at the end of the output; it is
+never counted as skipped. On a build server (`CI` set) the data must be there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED_DATA = Path(os.environ.get("STANDFAST_SHARED_DATA", ROOT.parent / "shared" / "data"))
+
+settings.register_profile(
+    "ci", derandomize=True, database=None, deadline=None, max_examples=100, print_blob=True
+)
+settings.register_profile(
+    "thorough", settings.get_profile("ci"), derandomize=False, max_examples=2_000
+)
+settings.load_profile("ci")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A group of tests that a run leaves out, and why."""
+
+    marker: str
+    reason: str
+
+
+LEFT_OUT: pytest.StashKey[list[tuple[LeftOut, int]]] = pytest.StashKey()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the two options that take in what a plain run leaves out."""
+    parser.addoption("--thorough", action="store_true", help="also run the tests that take long")
+    parser.addoption("--bench", action="store_true", help="also run the measurements")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to run on a build server without the public data."""
+    on_build_server = os.environ.get("CI", "").lower() not in ("", "0", "false")
+    if on_build_server and not _data_is_there():
+        raise pytest.UsageError(
+            f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
+            "without the tests that need it"
+        )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take out the groups that this run leaves out, and remember how many they were."""
+    counts: list[tuple[LeftOut, int]] = []
+    for group in _groups_left_out(config):
+        out = [item for item in items if _belongs(item, group.marker)]
+        if out:
+            counts.append((group, len(out)))
+            config.hook.pytest_deselected(items=out)
+            items[:] = [item for item in items if not _belongs(item, group.marker)]
+    config.stash[LEFT_OUT] = counts
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say at the end what was left out and why."""
+    counts = terminalreporter.config.stash.get(LEFT_OUT, [])
+    terminalreporter.section("left out")
+    for group, count in counts:
+        terminalreporter.line(f"{count} marked '{group.marker}': {group.reason}")
+    if not counts:
+        terminalreporter.line("nothing")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with the public benchmarks; a test that uses it belongs to `data`."""
+    return SHARED_DATA
+
+
+def _data_is_there() -> bool:
+    return SHARED_DATA.is_dir() and any(SHARED_DATA.iterdir())
+
+
+def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
+    if not _data_is_there():
+        yield LeftOut("data", f"there is no benchmark data at {SHARED_DATA}")
+    if not config.getoption("--bench"):
+        yield LeftOut("bench", "measurements have their own command, make bench")
+    if not config.getoption("--thorough"):
+        yield LeftOut("thorough", "they take long; make test-full runs them")
+
+
+def _belongs(item: pytest.Item, marker: str) -> bool:
+    needs_data = marker == "data" and "shared_data" in getattr(item, "fixturenames", ())
+    return needs_data or item.get_closest_marker(marker) is not None

@@ -1,0 +1,1 @@
+"""Tests of the contracts: what they accept, refuse, write, and publish."""

@@ -1,0 +1,1 @@
+"""Tests of the project itself: layers, style, dependencies, generated files."""

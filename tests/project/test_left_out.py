@@ -1,0 +1,101 @@
+"""A run says what it leaves out; a build server does not accept that the data is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.sources import ROOT
+
+_TESTS = '''
+import pytest
+
+
+def test_plain():
+    """It runs always."""
+
+
+def test_with_data(shared_data):
+    """It needs the data, which using the fixture says."""
+    assert shared_data.is_dir()
+
+
+@pytest.mark.data
+def test_marked_as_data():
+    """It needs the data, which its mark says."""
+
+
+@pytest.mark.bench
+def test_measurement():
+    """It measures."""
+
+
+@pytest.mark.thorough
+def test_long():
+    """It takes long."""
+'''
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small project with our shared fixtures and configuration, and a folder of data."""
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    (tests / "test_small.py").write_text(_TESTS)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "set.json").write_text("[]")
+    return tmp_path
+
+
+def _run(project: Path, *options: str, data: str, ci: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        cwd=project,
+        env={**os.environ, "STANDFAST_SHARED_DATA": str(project / data), "CI": ci},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
+    """Without the data its tests are left out by name and reason, and none counts as skipped."""
+    run = _run(project, data="missing", ci="")
+    assert run.returncode == 0, run.stdout
+    assert "1 passed, 4 deselected" in run.stdout
+    assert "2 marked 'data': there is no benchmark data at" in run.stdout
+    assert "skipped" not in run.stdout
+
+
+@pytest.mark.parametrize("data", ["missing", "tests/empty"])
+def test_a_build_server_without_the_data_fails(project: Path, data: str) -> None:
+    """With CI set, a missing or empty folder of data ends the run before any test."""
+    (project / "tests" / "empty").mkdir()
+    run = _run(project, data=data, ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but there is no benchmark data" in run.stderr
+    assert "passed" not in run.stdout
+
+
+def test_a_build_server_with_the_data_runs_its_tests(project: Path) -> None:
+    """With the data there, only measurements and long tests are left out."""
+    run = _run(project, data="data", ci="true")
+    assert run.returncode == 0, run.stdout
+    assert "3 passed, 2 deselected" in run.stdout
+    assert "1 marked 'bench'" in run.stdout
+    assert "1 marked 'thorough'" in run.stdout
+
+
+def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
+    """With both options every test runs."""
+    run = _run(project, "--bench", "--thorough", data="data", ci="")
+    assert "5 passed" in run.stdout
+    assert "left out" in run.stdout
+    assert "nothing" in run.stdout
