@@ -174,9 +174,7 @@ class Store:
             "GROUP BY ALL ORDER BY tenant_id, conversation_id"
         ).fetchall()
 
-    def _last_sequence(
-        self, tenant_id: str, conversation_id: str, turn: int | None
-    ) -> int | None:
+    def _last_sequence(self, tenant_id: str, conversation_id: str, turn: int | None) -> int | None:
         """The last event of the log, or the event that took the turn."""
         row = self._connection.execute(
             "SELECT max(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ?"

@@ -56,7 +56,7 @@ class Rejection(Contract):
 
 
 class UtteranceRef(Contract):
-    """Where the utterance stands: its id, the digest of its canonical bytes, its place in Kafka."""
+    """The utterance: its id, the digest of its canonical content, its place in Kafka."""
 
     id: UtteranceId
     digest: Digest

@@ -12,9 +12,11 @@ from functools import cache
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
+from schemas.evidence import Atom
+from schemas.formula import FormulaNode
 from schemas.log import LogEvent
 from schemas.upcast import UPCASTERS, Upcasters, upcast
 from schemas.utterance import Utterance
@@ -24,6 +26,8 @@ _WRITE = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 _MESSAGE_CHARS_MAX = 1_024
 
 _LOG_EVENT: TypeAdapter[LogEvent] = TypeAdapter(LogEvent)
+_ATOMS: TypeAdapter[tuple[Atom, ...]] = TypeAdapter(tuple[Atom, ...])
+_FORMULA: TypeAdapter[FormulaNode] = TypeAdapter(FormulaNode)
 
 
 class WireError(ValueError):
@@ -73,6 +77,31 @@ def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEven
         return _LOG_EVENT.validate_json(current)
     except ValidationError as invalid:
         raise _wire_error(invalid, current) from invalid
+
+
+def decode_atoms(stored: bytes) -> tuple[Atom, ...]:
+    """Read a list of evidence atoms. Raises WireError."""
+    try:
+        return _ATOMS.validate_json(stored)
+    except ValidationError as invalid:
+        raise _wire_error(invalid, stored) from invalid
+
+
+def decode_formula(stored: bytes) -> FormulaNode:
+    """Read the tree of a formula. Raises WireError."""
+    try:
+        return _FORMULA.validate_json(stored)
+    except ValidationError as invalid:
+        raise _wire_error(invalid, stored) from invalid
+
+
+def decode_json(stored: bytes) -> JsonValue:
+    """Read any JSON. Raises WireError."""
+    try:
+        value: JsonValue = orjson.loads(stored)
+    except orjson.JSONDecodeError as broken:
+        raise WireError("", str(broken)) from broken
+    return value
 
 
 def _fields(value: object) -> dict[str, Any]:

@@ -108,6 +108,7 @@ class Ids:
     questions: list[str] = field(default_factory=list)
     decided: list[str] = field(default_factory=list)
     utterances: list[str] = field(default_factory=list)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
     made: int = 0
 
     def add(self, record: str) -> None:
@@ -225,23 +226,35 @@ class StreamMaker:
         return operation
 
     def _support(self, ids: Ids) -> Json:
-        target = self._record(ids)
-        return {"target": target, "evidence": self._against(ids, target)}
+        target, evidence = self._pair(ids, self._record(ids))
+        return {"target": target, "evidence": evidence}
 
     def _undermine(self, ids: Ids) -> Json:
-        target = self._record(ids)
-        return {"target": target, "evidence": self._against(ids, target)}
+        target, evidence = self._pair(ids, self._record(ids))
+        return {"target": target, "evidence": evidence}
 
     def _revise(self, ids: Ids) -> Json:
         dice = self._dice
         target = dice.choose(ids.decided) if ids.decided and dice.chance(15) else self._record(ids)
-        return {"target": target, "by": self._against(ids, target)}
+        target, by = self._pair(ids, target)
+        return {"target": target, "by": by}
+
+    def _pair(self, ids: Ids, target: str) -> tuple[str, str | Json]:
+        """A target and what is brought for or against it; now and then a pair that was before."""
+        if ids.pairs and self._dice.chance(15):
+            return self._dice.choose(ids.pairs)
+        reference = self._against(ids, target)
+        ids.pairs.append((target, reference if isinstance(reference, str) else reference["record"]))
+        return target, reference
 
     def _resolve(self, ids: Ids) -> Json:
         dice = self._dice
         target = self._record(ids)
         decision: Json | None = None
         premises = self._references(ids, target, 1)
+        if ids.pairs and dice.chance(15):
+            target, cited = dice.choose(ids.pairs)
+            premises.append(cited)
         if dice.chance(45):
             own = self._new(ids)
             decision = {

@@ -32,6 +32,7 @@ def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
     try:
         status = standfast.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as usage:
         click.echo(usage.format_message())
         sys.exit(BAD_INPUT)

@@ -115,9 +115,10 @@ def _open(input_path: str) -> Iterator[BinaryIO]:
     if input_path == "-":
         yield sys.stdin.buffer
         return
+    path = Path(input_path)
     try:
-        stream = Path(input_path).open("rb")
+        path.open("rb").close()
     except OSError as error:
         raise BadInputError(f"{input_path}: {error.strerror}") from error
-    with stream:
+    with path.open("rb") as stream:
         yield stream

@@ -29,8 +29,8 @@ _MARKS = {
     Outcome.UNGROUNDED: ("✗", "bold red"),
     Outcome.ABSTAIN: ("?", "bold yellow"),
     Outcome.PENDING: ("…", "bold yellow"),
-    Outcome.UNVERIFIED: ("–", "yellow"),
-    Outcome.NO_CLAIMS: ("–", "dim"),
+    Outcome.UNVERIFIED: ("-", "yellow"),
+    Outcome.NO_CLAIMS: ("-", "dim"),
 }
 _TEXT_CHARS = 160
 
@@ -177,7 +177,8 @@ class Story:
         self._print(f"  {mark} ", style, "; ".join(said))
 
     def _print(self, mark: str, style: str, what: str, what_style: str = "") -> None:
-        self._console.print(Text(mark, style=style), Text(printable(what), style=what_style), sep="")
+        line = Text.assemble((mark, style), (printable(what), what_style))
+        self._console.print(line)
 
 
 def _heading(event: LogEvent, result: Processed) -> Text:

@@ -1,1 +1,4 @@
-"""The engine: the dependency map, its transitions and its queries. Pure: no clock, no chance, no I/O."""
+"""The engine: the dependency map, its transitions and its queries.
+
+Pure: no clock, no chance, no I/O.
+"""

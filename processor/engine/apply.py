@@ -63,7 +63,8 @@ class Impact:
 class Run:
     """One statement being applied: who says it to whom, and what has come of it so far.
 
-    `announced` are the observations of the turn until they are announced together.
+    `decided` became decisions in this turn. `announced` are the observations of the turn until they
+    are announced together.
     """
 
     transition: Transition
@@ -164,7 +165,9 @@ def _revise(run: Run, operation: Revise, cause: Cause) -> None:
 
 
 def _expand_awareness(run: Run, operation: ExpandAwareness, cause: Cause) -> None:
-    run.transition.expand_awareness(operation.proposition, operation.agents, run.audience)
+    run.transition.expand_awareness(
+        operation.proposition, operation.agents, run.audience, run.turn
+    )
     by = None
     if operation.record is not None:
         claim = operation.claim or operation.proposition
@@ -178,11 +181,11 @@ def _expand_awareness(run: Run, operation: ExpandAwareness, cause: Cause) -> Non
 
 def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
     target = run.state.records[operation.target]
+    if not target.is_decision:
+        run.decided.append(target)
     run.transition.set_standing(target, Standing.RESOLVED, cause)
     for subsumed in operation.subsumes:
-        run.transition.add_link(
-            run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause
-        )
+        run.transition.add_link(run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause)
     premises = _supports(run, operation.premises, cause)
     decision = operation.decision
     if decision is None:
@@ -212,7 +215,6 @@ def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
             cause._replace(speaker=dissent.agent, by=target.id),
             dissent.reason,
         )
-    run.decided.append(target)
 
 
 def _question(run: Run, operation: Question, cause: Cause) -> None:

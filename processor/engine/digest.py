@@ -48,6 +48,8 @@ class HashTree:
         leaves = self._levels[0]
         start = index * _SIZE
         if start > len(leaves):
+            grown = range(len(leaves) // _SIZE // FANOUT, index // FANOUT)
+            self._dirty.update(dict.fromkeys(grown))
             leaves.extend(bytes(start - len(leaves)))
         leaves[start : start + _SIZE] = leaf
         self._dirty[index // FANOUT] = None

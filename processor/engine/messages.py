@@ -44,9 +44,7 @@ def candidate_message(candidate: CandidateRef, verdict: Verdict) -> str:
             return f"{claim} is not associated with any record"
         return f"{claim} names a record that does not exist: {named(candidate.records)}"
     what = "has lost corroboration" if _is_mild(verdict) else "is not grounded"
-    return "; ".join(
-        [f"{claim} {what}", *map(failure_message, verdict.failures[:_NAMED_MAX])]
-    )
+    return "; ".join([f"{claim} {what}", *map(failure_message, verdict.failures[:_NAMED_MAX])])
 
 
 def failure_message(failure: Failure) -> str:

@@ -134,13 +134,10 @@ def _assess_observe(run: Run, operation: Observe) -> Assessment:
     together = tuple(update.formula for update in run.announced if update.formula is not None)
     if model.possible(And((*together, announcement)) if together else announcement):
         return Assessment(formula, surprises=surprises)
-    mark = model.mark()
-    for update in run.announced:
-        model.append(update)
-    try:
+    with model.supposing():
+        for update in run.announced:
+            model.append(update)
         contradicted = contradicted_records(model, operation.record, formula)
-    finally:
-        model.rollback(mark)
     return Assessment(formula, contradicted=contradicted, surprises=surprises)
 
 
@@ -171,12 +168,9 @@ def _assess_revise(run: Run, operation: Revise) -> Assessment:
     if not operation.negates or not _has_formula(run.state, operation.target):
         return NOTHING_TO_ASSESS
     model = run.state.model
-    mark = model.mark()
-    try:
+    with model.supposing():
         model.contract(operation.target)
         return Assessment(negation=model.possible(Not(Atom(operation.target))))
-    finally:
-        model.rollback(mark)
 
 
 def _assess_resolve(run: Run, operation: Resolve) -> Assessment | Refusal:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from processor.engine.apply import Run
+from processor.engine.messages import named
 from processor.engine.model_conditions import Assessment
 from processor.engine.plausibility.formula import (
     And,
@@ -104,11 +105,11 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
         return
     contradicted = tuple(sorted(assessment.contradicted))
     run.transition.add_dispute(Dispute(operation.record, contradicted, run.turn))
-    sides = f"it contradicts {', '.join(contradicted)}" if contradicted else "the setup rules it out"
+    rivals = f"it contradicts {named(contradicted)}" if contradicted else "the setup rules it out"
     run.notes.append(
         Note(
             code=NoteCode.ANNOUNCEMENT_WITHHELD,
-            text=f"the content of {operation.record} is not announced: {sides}"[:4096],
+            text=f"the content of {operation.record} is not announced: {rivals}",
             records=tuple(sorted((operation.record, *contradicted))),
         )
     )
@@ -141,10 +142,8 @@ def _give_meaning(run: Run, record: str, formula: Formula) -> None:
 def _make_aware(run: Run, formula: Formula) -> None:
     """Who hears a formula has its variables in mind from then on."""
     for proposition in atoms(formula):
-        record = run.state.records.get(proposition)
-        known = record is not None and record.audience is None
-        if not known and not run.state.awareness.is_everyone_aware(proposition):
-            run.transition.expand_awareness(proposition, None, run.audience)
+        if not run.state.awareness.is_everyone_aware(proposition):
+            run.transition.expand_awareness(proposition, None, run.audience, run.turn)
 
 
 def _update(run: Run, kind: UpdateKind, formula: Formula, tags: tuple[str, ...]) -> None:

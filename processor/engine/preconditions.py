@@ -33,9 +33,7 @@ Introduced = dict[str, bool]
 """Ids that the operation under check introduces; True once they may be cited."""
 
 
-def structural_refusal(
-    state: State, operation: Operation, hearing: Audience
-) -> Refusal | None:
+def structural_refusal(state: State, operation: Operation, hearing: Audience) -> Refusal | None:
     """Why the dependency map refuses the operation, or None. `hearing` is the turn's audience."""
     match operation:
         case Observe():
@@ -188,9 +186,7 @@ def _check_inline(state: State, inline: InlineRecord, introduced: Introduced) ->
     return refusal
 
 
-def _check_problems(
-    state: State, ids: Sequence[str], introduced: Introduced
-) -> Refusal | None:
+def _check_problems(state: State, ids: Sequence[str], introduced: Introduced) -> Refusal | None:
     """What is explained, asked about or answered: known records or questions."""
     for id_ in ids:
         if not state.is_taken(id_) and not introduced.get(id_):
@@ -215,22 +211,15 @@ def _someone_is_unaware(state: State, operation: ExpandAwareness, hearing: Audie
     """Whether an addressed agent who hears the turn is not aware of the proposition yet."""
     addressed = operation.agents
     if addressed is None and hearing is None:
-        return not _everyone_is_aware(state, operation.proposition)
+        return not state.awareness.is_everyone_aware(operation.proposition)
     if addressed is None:
         addressed = hearing
     assert addressed is not None
     return any(
-        not state.is_aware(agent, operation.proposition)
+        not state.awareness.is_aware(agent, operation.proposition)
         for agent in addressed
         if hearing is None or agent in hearing
     )
-
-
-def _everyone_is_aware(state: State, proposition: str) -> bool:
-    record = state.records.get(proposition)
-    if record is not None and record.audience is None:
-        return True
-    return state.awareness.is_everyone_aware(proposition)
 
 
 def _id_of(reference: Reference) -> str:

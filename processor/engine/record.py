@@ -51,8 +51,8 @@ class Happening(StrEnum):
 class TrailEntry(NamedTuple):
     """One thing that happened to a record: what, when, through which operation, and by whom.
 
-    `by` is the record it happened through, if any. `value` is the new standing, the link's kind, the
-    proposition that reclassified the record, or the reason of a dissent.
+    `by` is the record it happened through, if any. `value` is the new standing, the link's kind,
+    the proposition that reclassified the record, or the reason of a dissent.
     """
 
     happening: Happening
@@ -69,8 +69,8 @@ class Record:
 
     `position` counts the records introduced before it; `op` is the operation that introduced it;
     `answers` are the problems it was put forward for. The first `premise_count` of its `supports`
-    were cited when it was made. `dependents` are the records that rest on it, `corroborated` those of
-    them that do so by support only.
+    were cited when it was made. `dependents` are the records that rest on it, `corroborated` those
+    of them that do so by support only.
 
     Two records with equal claims are two records. Only a `Transition` changes one.
     """
@@ -100,7 +100,7 @@ class Record:
 
     def __init__(
         self,
-        id: str,  # noqa: A002 - the field's name on the wire
+        id: str,
         claim: str,
         kind: RecordKind,
         op: str,

@@ -22,10 +22,18 @@ def run_setup(state: State, setup: SetupBody) -> Transition:
         if agent.id not in state.roles:
             transition.declare_role(agent.id, agent.role)
     for variable in setup.variables:
-        transition.update_model(_update(UpdateKind.VARIABLE, formula=Atom(variable)))
-        transition.expand_awareness(variable, None, None)
+        transition.update_model(
+            Update(turn=SETUP_TURN, kind=UpdateKind.VARIABLE, formula=Atom(variable))
+        )
+        if not state.awareness.is_everyone_aware(variable):
+            transition.expand_awareness(variable, None, None, SETUP_TURN)
     for agent_id, variables in sorted(setup.observes.items()):
         transition.update_model(
-            _update(UpdateKind.OBSERVES, agent=agent_id, variables=tuple(sorted(variables)))
+            Update(
+                turn=SETUP_TURN,
+                kind=UpdateKind.OBSERVES,
+                agent=agent_id,
+                variables=tuple(sorted(set(variables))),
+            )
         )
     return transition

@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-from pydantic import TypeAdapter
-
 from processor.engine.conversation import Conversation
 from processor.engine.grounding import push_core, push_strict
 from processor.engine.plausibility.bounds import Bounds
-from processor.engine.plausibility.formula import Formula, from_wire, to_wire
+from processor.engine.plausibility.formula import from_wire, to_wire
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
-from schemas.evidence import Atom
-from schemas.formula import FormulaNode
-from schemas.wire import canonical_bytes
+from schemas.wire import canonical_bytes, decode_atoms, decode_formula, decode_json
 
 SNAPSHOT_FORMAT = 1
 """Part of every snapshot; one of another format is not read but folded again from the log."""
-
-_ATOMS: TypeAdapter[tuple[Atom, ...]] = TypeAdapter(tuple[Atom, ...])
-_FORMULA: TypeAdapter[FormulaNode] = TypeAdapter(FormulaNode)
 
 
 class SnapshotFormatError(ValueError):
@@ -68,7 +60,7 @@ def dump(conversation: Conversation) -> bytes:
 
 def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
     """The conversation again. Raises SnapshotFormatError for bytes of another format."""
-    fields = orjson.loads(stored)
+    fields = decode_json(stored)
     if not isinstance(fields, dict) or fields.get("format") != SNAPSHOT_FORMAT:
         raise SnapshotFormatError(f"not a snapshot of format {SNAPSHOT_FORMAT}")
     conversation = Conversation(
@@ -126,11 +118,9 @@ def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:
         if not record.stands:
             push_strict(record, [])
             push_core(record, [])
-    state.attacks = {(attacker, target): None for attacker, target in fields["attacks"]}
+    state.attacks = dict.fromkeys((attacker, target) for attacker, target in fields["attacks"])
     for id_, text, about, speaker, turn, is_question, answers in fields["problems"]:
-        state.problems[id_] = Problem(
-            id_, text, tuple(about), speaker, turn, is_question, answers
-        )
+        state.problems[id_] = Problem(id_, text, tuple(about), speaker, turn, is_question, answers)
     for observation, contradicts, opened, cleared in fields["disputes"]:
         dispute = Dispute(observation, tuple(contradicts), opened, cleared)
         state.disputes.append(dispute)
@@ -155,8 +145,8 @@ def _load_record(state: State, stored: list[Any]) -> None:
         speaker=speaker,
         turn=turn,
         audience=None if audience is None else tuple(audience),
-        formula=_load_formula(formula),
-        atoms=_ATOMS.validate_json(orjson.dumps(atoms)) if atoms else (),
+        formula=None if formula is None else from_wire(decode_formula(canonical_bytes(formula))),
+        atoms=decode_atoms(canonical_bytes(atoms)) if atoms else (),
         answers=tuple(answers),
         supports=supports,
         position=len(state.records),
@@ -184,7 +174,3 @@ def _load_trail(state: State, record: Record, stored: list[Any]) -> None:
             case _:
                 pass
     record.grounded = record.core_grounded = True
-
-
-def _load_formula(stored: Any) -> Formula | None:  # noqa: ANN401 - JSON as it was stored
-    return None if stored is None else from_wire(_FORMULA.validate_json(orjson.dumps(stored)))

@@ -52,8 +52,9 @@ class State:
     """The dependency map of one conversation.
 
     `records` are in the order they were introduced; `attacks` is Att as (attacker, target), in the
-    order they were made. `introduced` holds each speaker's records. `disputed` counts the open disputes of each
-    record, and holds no record without one. `roles` are the agents a setup declared.
+    order they were made. `introduced` holds each speaker's records. `disputed` counts the open
+    disputes of each record, and holds no record without one. `roles` are the agents a setup
+    declared.
     """
 
     __slots__ = (
@@ -78,8 +79,8 @@ class State:
         self.roles: dict[str, str] = {}
         self.link_count = 0
         self.attacks: dict[tuple[str, str], None] = {}
-        self.model = Model(bounds or Bounds())
-        self.awareness = Awareness()
+        self.awareness = Awareness(self.records)
+        self.model = Model(bounds, awareness=self.awareness)
 
     def is_taken(self, id_: str) -> bool:
         """Whether a record or a question has this id: they share one space."""
@@ -106,15 +107,3 @@ class State:
         if audience is not None:
             return audience
         return tuple(sorted({*self.roles, *self.introduced}))
-
-    def is_aware(self, agent: str, proposition: str, perspective: tuple[str, ...] = ()) -> bool:
-        """A_agent: aware of a record's id by having heard it, or of a proposition brought up.
-
-        `perspective` are the agents whose mutual view is asked for: each of them must have heard.
-        """
-        record = self.records.get(proposition)
-        if record is not None and (
-            record.audience is None or {agent, *perspective} <= set(record.audience)
-        ):
-            return True
-        return self.awareness.is_aware(agent, proposition, perspective)

@@ -16,12 +16,12 @@ from processor.engine.record import Audience, Happening, LinkKind, Record, Trail
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
 
-Canonical: TypeAlias = "list[str | int | None | Canonical]"
+Canonical: TypeAlias = "list[str | int | Canonical | None]"
 
 
 @final
 class Cause(NamedTuple):
-    """What a change comes from: the turn, the operation, the record it acts through, who said it."""
+    """What a change comes from: turn, operation, the record it acts through, who said it."""
 
     turn: int
     op: str
@@ -181,10 +181,10 @@ class Transition:
             self.change.append(["contracted", update.kind, update.turn, *update.tags])
 
     def expand_awareness(
-        self, proposition: str, agents: tuple[str, ...] | None, audience: Audience
+        self, proposition: str, agents: tuple[str, ...] | None, audience: Audience, turn: int
     ) -> None:
         """Bring a proposition to the mind of these agents, as far as they hear the turn."""
-        self.state.awareness.expand(proposition, agents, audience)
+        self.state.awareness.expand(proposition, agents, audience, turn)
         self.propositions_touched[proposition] = None
         self.change.append(["aware", proposition, None if agents is None else list(agents)])
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import final
 
 from processor.engine.apply import Impact, Run, apply_to_map
-from processor.engine.errors import BrokenInvariantError, Refusal
+from processor.engine.errors import Refusal
 from processor.engine.model_conditions import NOTHING_TO_ASSESS, assess, brings_formula
 from processor.engine.model_effects import announce_observations, apply_to_model
 from processor.engine.preconditions import structural_refusal
@@ -63,22 +63,24 @@ def run_turn(
 ) -> tuple[Transition, TurnOutcome]:
     """Apply the operations of one statement; the caller commits or rolls back the transition."""
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
-    evaluates = any([brings_formula(state, operation) for operation in operations])
+    evaluates = any(brings_formula(state, operation) for operation in operations)
     assumed: list[int] = []
     if evaluates:
         assumed = [index for index in order if isinstance(operations[index], Revise)]
     while True:
         run = Run(Transition(state), state, turn, speaker, audience)
+        kept = False
         try:
             _contract(run, [operations[index] for index in assumed])
             _apply_in_order(run, operations, order, evaluates)
             refused = [index for index in assumed if index not in run.applied]
             if not refused:
-                return run.transition, _conclude(run)
-        except BaseException:
-            run.transition.rollback()
-            raise
-        run.transition.rollback()
+                outcome = _conclude(run)
+                kept = True
+                return run.transition, outcome
+        finally:
+            if not kept:
+                run.transition.rollback()
         assumed = [index for index in assumed if index not in refused]
 
 

@@ -1,4 +1,4 @@
-"""The runtime check: does a claim rest on records that all stand? (Section 2, Lemma 2.1.)"""
+"""The runtime check (section 2, Lemma 2.1): does a claim rest on records that all stand?"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def verify(state: State, ids: Sequence[str]) -> Verdict:
     known = [record for record in records if record is not None]
     if not known or len(known) < len(records):
         return NO_RECORD
-    if not all([record.grounded for record in known]):
+    if not all(record.grounded for record in known):
         core = all(record.core_grounded for record in known)
         return Verdict(
             Outcome.UNGROUNDED,
@@ -138,11 +138,7 @@ def failures(starts: Sequence[Record]) -> tuple[Failure, ...]:
 
 def _failure(record: Record, path: tuple[str, ...]) -> Failure:
     """When and through whom the record first left good standing."""
-    fall = next(
-        entry
-        for entry in record.happened(Happening.STANDING)
-        if entry.value != "resolved"
-    )
+    fall = next(entry for entry in record.happened(Happening.STANDING) if entry.value != "resolved")
     return Failure(
         record=record.id,
         standing=record.standing,

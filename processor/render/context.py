@@ -31,7 +31,7 @@ def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
 
 
 def render_context(state: State, include_withdrawn: bool = False) -> str:
-    """The state as a model should see it: decisions first, then what is in force, then questions."""
+    """The state as a model should see it: decisions, what is in force, open questions."""
     standing = [record for record in state.records.values() if record.stands]
     decisions = [record for record in standing if record.is_decision]
     others = [record for record in standing if not record.is_decision]

@@ -45,10 +45,10 @@ class ExpectedWorlds(Contract):
 class ExpectedState(Contract):
     """The map after a turn; turn 0 is what the setup left.
 
-    `standing`, `kinds` and `links` speak of the records they name, `good_standing`, `grounded` (what
-    `verify` accepts), `attacks`, `open_problems` and `disputed` of the whole map. `aware` maps a
-    proposition to the agents who have it in mind, `holds` a formula to whether it is true at every
-    world of the law.
+    `standing`, `kinds` and `links` speak of the records they name; `good_standing`, `grounded`
+    (what `verify` accepts), `attacks`, `open_problems` and `disputed` speak of the whole map.
+    `aware` maps a proposition to the agents who have it in mind, `holds` a formula to whether it is
+    true at every world of the law.
     """
 
     standing: dict[RecordId, Standing] | None = None

@@ -65,8 +65,10 @@ def microseconds(call: Callable[[], object], repeats: int) -> float:
 def retraction(sizes: Sequence[int]) -> None:
     """Closure query and verdict at growing sizes; both ways of answering must agree."""
     print("retraction: reverse index against flat-history replay (medians over the queries)")
-    print(f"{'turns':>8} {'records':>8} {'affected':>9} {'index us':>9} {'replay us':>11} "
-          f"{'ratio':>9} {'verdict us':>11} {'0.25+0.15n us':>14}")
+    print(
+        f"{'turns':>8} {'records':>8} {'affected':>9} {'index us':>9} {'replay us':>11} "
+        f"{'ratio':>9} {'verdict us':>11} {'0.25+0.15n us':>14}"
+    )
     for turns in sizes:
         _, conversation = log_of(turns)
         records = list(conversation.state.records.values())
@@ -79,9 +81,11 @@ def retraction(sizes: Sequence[int]) -> None:
         verdict = statistics.median(
             microseconds(lambda record=record: grade(record), 200) for record in chosen
         )
-        print(f"{turns:>8,} {len(records):>8,} {sizes_:>9.0f} {index:>9.2f} {replay:>11.1f} "
-              f"{replay / index:>8.0f}x {verdict:>11.3f} "
-              f"{mean_index:>6.2f}/{0.25 + 0.15 * mean_size:.2f}")
+        print(
+            f"{turns:>8,} {len(records):>8,} {sizes_:>9.0f} {index:>9.2f} {replay:>11.1f} "
+            f"{replay / index:>8.0f}x {verdict:>11.3f} "
+            f"{mean_index:>6.2f}/{0.25 + 0.15 * mean_size:.2f}"
+        )
 
 
 def _compare(
@@ -90,9 +94,7 @@ def _compare(
     answer = {each.id for each in affected_closure(record)}
     assert answer == replay_affected(history, record.id), record
     index = microseconds(lambda: affected_closure(record), 200)
-    replay = microseconds(
-        lambda: replay_affected(history, record.id), max(1, 400 // max(turns, 1))
-    )
+    replay = microseconds(lambda: replay_affected(history, record.id), max(1, 400 // max(turns, 1)))
     return len(answer), index, replay
 
 
@@ -110,8 +112,10 @@ def folding(turns: int) -> None:
     folded = _seconds(lambda: _advance_all(events))
     derived = _seconds(lambda: _fold_all(events))
     gc.enable()
-    print(f"\nfolding {turns:,} turns, {operations:,} operations, "
-          f"{sum(map(len, stored)) // operations} bytes per operation")
+    print(
+        f"\nfolding {turns:,} turns, {operations:,} operations, "
+        f"{sum(map(len, stored)) // operations} bytes per operation"
+    )
     for name, seconds in (
         ("orjson.loads", loads),
         ("decode and validate", decode),

@@ -29,7 +29,7 @@ HOSTILE = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=8),
     st.sampled_from(["\x00", "op", "2026-03-01T00:00:00", "a" * 300, "observe", "' OR 1=1 --"]),
-    st.lists(st.integers(), max_size=2),
+    st.lists(st.integers(-(2**63), 2**64 - 1), max_size=2),
     st.dictionaries(st.sampled_from(["op", "node", "record", "type", "x"]), st.text(max_size=3)),
 )
 

@@ -136,9 +136,7 @@ class NaiveConversation:
         ]
         return [*verdicts, *alerts]
 
-    def _verdict(
-        self, candidate: Json | None, record: str | None, names: tuple[str, ...]
-    ) -> Json:
+    def _verdict(self, candidate: Json | None, record: str | None, names: tuple[str, ...]) -> Json:
         """A claim is grounded iff all of its records are known and grounded."""
         if not names or not set(names) <= set(self.map.records):
             return self._plain_verdict(candidate, record, "ungrounded", "ungrounded", "no_record")

@@ -24,9 +24,7 @@ def closure(m: Map, starts: Iterable[str], *, corroboration: bool = True) -> set
     """Dep_t*: everything reachable over support links, the starts included."""
     reached = set(starts)
     while True:
-        wider = reached.union(
-            *(supports(m, name, corroboration=corroboration) for name in reached)
-        )
+        wider = reached.union(*(supports(m, name, corroboration=corroboration) for name in reached))
         if wider == reached:
             return reached
         reached = wider

@@ -114,6 +114,6 @@ def awareness_difference(m: Map, state: State) -> str | None:
         for proposition in (*PROPOSITIONS, *m.records):
             whom = EVERYONE if agent == LATECOMER else agent
             expected = bool({(whom, proposition), (EVERYONE, proposition)} & m.awareness)
-            if state.is_aware(agent, proposition) != expected:
+            if state.awareness.is_aware(agent, proposition) != expected:
                 return f"{agent} aware of {proposition}: expected {expected}"
     return None

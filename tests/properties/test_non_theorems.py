@@ -58,7 +58,7 @@ def test_one_step_is_not_the_closure() -> None:
 
 
 def test_one_step_removal_does_not_keep_what_is_left_grounded() -> None:
-    """Proposition 2.3 preserves the second record in the chain, which is ungrounded all the same."""
+    """Proposition 2.3 preserves the end of a chain, which is ungrounded all the same."""
     state, _ = said(
         [observe("a"), observe("b", "a"), observe("c", "b"), observe("x")],
         [attack("revise", "a", "x")],

@@ -113,6 +113,21 @@ def test_the_stored_retractions_are_the_gold_sets() -> None:
     assert {w: set(ids) for w, ids in stored.one_step.items()} == ONE_STEP_ANSWERS
 
 
+@pytest.mark.parametrize("name", ["incident", "deliberation"])
+def test_the_engine_gives_the_stored_answers(name: str) -> None:
+    """Closure and one-step query agree with what the scenario stores for each of them."""
+    stored = scenarios.expected(name).retractions
+    assert stored is not None
+    state = fold_all(scenarios.utterances(name)).state
+    reports = {withdrawn: affected_by_ids(state, (withdrawn,)) for withdrawn in stored.closure}
+    for gold, query in ((stored.closure, "transitive"), (stored.one_step, "direct")):
+        answers = {
+            withdrawn: tuple(id_ for id_ in getattr(report, query) if id_ in stored.over)
+            for withdrawn, report in reports.items()
+        }
+        assert answers == gold
+
+
 def test_the_assumption_that_flips_takes_down_the_decision_and_nothing_else() -> None:
     """Affected*(a3) in good standing is the decision alone; the rule on rights is not in it."""
     state = fold_all(scenarios.utterances("deliberation")).state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ import pytest
 
 from processor import scenarios
 from processor.engine.conversation import Conversation
+from processor.engine.plausibility.syntax import parse
 from processor.engine.retraction import affected_by_ids
 from processor.engine.state import State
 from processor.scenarios.expected import (
@@ -23,7 +24,7 @@ from processor.scenarios.expected import (
 )
 from schemas.derived import DerivedEvent, RetractionImpact, TurnEvent, UngroundedAlert, VerdictEvent
 from schemas.utterance import UtteranceKind
-from tests.scenarios.native_log import fold_utterances
+from tests.scenarios.native_log import Said, fold_utterances
 
 EventT = TypeVar("EventT")
 
@@ -31,9 +32,19 @@ REAL_WORLD = "m_a & m_b & !m_c"
 """What the children's foreheads are like."""
 
 
+def fold_scenario(name: str) -> Iterator[Said]:
+    """Fold a scenario utterance by utterance."""
+    return fold_utterances(scenarios.utterances(name))
+
+
+def holds(state: State, text: str) -> bool:
+    """Whether the formula is true at every world of the law."""
+    return state.model.holds(parse(text))
+
+
 def aware_agents(state: State, proposition: str) -> tuple[str, ...]:
     """The agents of the conversation who have the proposition in mind."""
-    return tuple(a for a in state.hearers(None) if state.is_aware(a, proposition))
+    return tuple(a for a in state.hearers(None) if state.awareness.is_aware(a, proposition))
 
 
 def possible_worlds(state: State, asked: ExpectedWorlds) -> ExpectedWorlds:
@@ -129,7 +140,7 @@ def test_the_states_are_as_expected(name: str) -> None:
     """After each named turn the map, the model and the queries are what is written down."""
     expected = scenarios.expected(name)
     checked = []
-    for utterance, conversation, _ in fold_utterances(scenarios.utterances(name)):
+    for utterance, conversation, _ in fold_scenario(name):
         asked = expected.after.get(str(conversation.turn))
         if asked is not None and utterance.kind is not UtteranceKind.CANDIDATE:
             check_state(conversation, asked)
@@ -142,7 +153,7 @@ def test_the_states_are_as_expected(name: str) -> None:
 def test_the_turns_emit_what_is_expected(name: str) -> None:
     """No operation is refused; impacts, alerts and notes are those written down, and no others."""
     expected = scenarios.expected(name)
-    for utterance, conversation, events in fold_utterances(scenarios.utterances(name)):
+    for utterance, conversation, events in fold_scenario(name):
         if utterance.kind is not UtteranceKind.STATEMENT:
             continue
         (turn,) = of_type(events, TurnEvent)
@@ -157,7 +168,7 @@ def test_the_candidates_get_the_expected_verdicts(name: str) -> None:
     """Each draft is answered claim by claim as written down, and each ungrounded claim alerts."""
     expected = scenarios.expected(name)
     verdicts = {}
-    for utterance, _, events in fold_utterances(scenarios.utterances(name)):
+    for utterance, _, events in fold_scenario(name):
         if utterance.kind is UtteranceKind.CANDIDATE:
             verdicts[utterance.utterance_id] = answered(events)
             refused = [v for v in answered(events) if v.outcome == "ungrounded"]
@@ -168,10 +179,20 @@ def test_the_candidates_get_the_expected_verdicts(name: str) -> None:
 def test_checking_drafts_changes_nothing() -> None:
     """The incident with drafts in between is the same map after turn 13 as without them."""
     plain, drafted = (
-        {c.turn: c.state_digest() for _, c, _ in fold_utterances(scenarios.utterances(name))}
+        {c.turn: c.state_digest() for _, c, _ in fold_scenario(name)}
         for name in ("incident", "incident-with-candidates")
     )
     assert plain == {turn: digest for turn, digest in drafted.items() if turn <= 13}
+
+
+def test_the_worlds_of_the_muddy_children_go_from_eight_to_one() -> None:
+    """|W| is 8, 7, 4, 1 and stays 1; told one after the other it is 8, 7, 6, 2 and stays 2."""
+    counts = {
+        name: [said.conversation.state.model.world_count() for said in fold_scenario(name)]
+        for name in ("muddy-children", "muddy-children-sequential")
+    }
+    assert counts["muddy-children"] == [8, 7, 4, 1, 1]
+    assert counts["muddy-children-sequential"] == [8, 7, 6, 2, 2]
 
 
 def test_said_one_after_the_other_the_answers_of_a_round_would_be_false() -> None:

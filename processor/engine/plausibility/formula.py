@@ -180,9 +180,13 @@ def has_modality(formula: Formula) -> bool:
     return any(isinstance(node, modalities) for node in subformulas(formula))
 
 
-def has_awareness(formula: Formula) -> bool:
-    """Whether the formula's truth depends on what somebody is aware of."""
-    return any(isinstance(node, Aware | Explicit) for node in subformulas(formula))
+def minded(formula: Formula) -> tuple[str, ...]:
+    """The variables whose being in somebody's mind the formula's truth depends on, each once."""
+    found: dict[str, None] = {}
+    for node in subformulas(formula):
+        if isinstance(node, Aware | Explicit):
+            found.update(dict.fromkeys(atoms(node.formula)))
+    return tuple(found)
 
 
 def literal(formula: Formula) -> tuple[str, bool] | None:

@@ -67,7 +67,7 @@ _SIGNS = {
     "∧": Kind.AND,
     "||": Kind.OR,
     "|": Kind.OR,
-    "∨": Kind.OR,
+    "∨": Kind.OR,  # noqa: RUF001 - logical or, on purpose
     "<->": Kind.IFF,
     "<=>": Kind.IFF,
     "↔": Kind.IFF,
@@ -90,7 +90,7 @@ _TOKEN = re.compile(
 
 
 def tokenise(text: str) -> list[Token]:
-    """The tokens of a text, the last one of kind END. Raises FormulaError at a foreign character."""
+    """The tokens of a text, ended by one of kind END. Raises FormulaError at what is no token."""
     tokens: list[Token] = []
     position = 0
     end = len(text.rstrip())

@@ -1,8 +1,8 @@
 """Sets of possible worlds: the interface, and the explicit implementation.
 
 A world gives every variable a truth value. A space holds the variables in the order they were
-added; a set belongs to one space, stays valid while variables are added to it (it leaves them free),
-and is an immutable value. The explicit sets are bit arrays over 2^k worlds: the readable oracle of
+added; a set belongs to one space, stays valid while variables are added (it leaves them free), and
+is an immutable value. The explicit sets are bit arrays over 2^k worlds: the readable oracle of
 the decision diagrams in `diagrams.py`, and fast enough where variables are few.
 """
 
@@ -51,7 +51,14 @@ class WorldSet(Protocol):
 
 
 class WorldSpace(Protocol):
-    """The variables, and the sets that everything else is made of."""
+    """The variables, at most `capacity` of them, and the sets everything else is made of."""
+
+    @property
+    def capacity(self) -> int:
+        """How many variables there can be."""
+
+    def __len__(self) -> int:
+        """How many variables there are."""
 
     def position(self, variable: str) -> int | None:
         """The place of a variable in the order, from 0; None if it was not added."""
@@ -70,9 +77,14 @@ class WorldSpace(Protocol):
 class ExplicitSpace:
     """At most EXPLICIT_VARIABLES_MAX variables, and the bit patterns of each."""
 
+    capacity = EXPLICIT_VARIABLES_MAX
+
     def __init__(self) -> None:
         self._positions: dict[str, int] = {}
         self._patterns: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._positions)
 
     def position(self, variable: str) -> int | None:
         """The place of a variable in the order, from 0; None if it was not added."""
@@ -80,7 +92,7 @@ class ExplicitSpace:
 
     def add(self, variable: str) -> None:
         """Add a variable as the last one."""
-        assert len(self._positions) < EXPLICIT_VARIABLES_MAX, "too many for bit arrays"
+        assert len(self._positions) < self.capacity, "too many for bit arrays"
         assert variable not in self._positions, variable
         self._positions[variable] = len(self._positions)
 
@@ -166,18 +178,18 @@ class ExplicitSet:
         return worlds >> (width - len(variables))
 
     def assignments(self, variables: Sequence[str]) -> list[frozenset[str]]:
-        """The assignments to these variables, by ascending code."""
-        found: list[frozenset[str]] = []
-        positions = [self._space.position(name) for name in variables]
+        """These assignments, each as the variables it makes true, in the order of their codes."""
         bits = self._over(max(self._width, self._space.width_of(variables)))
-        seen = {
-            tuple(position is not None and world >> position & 1 for position in positions)
+        positions = [self._space.width_of((name,)) - 1 for name in variables]
+        codes = {
+            tuple(bool(world >> position & 1) for position in positions)
             for world in range(bits.bit_length())
             if bits >> world & 1
         }
-        for values in sorted(seen, reverse=True):
-            found.append(frozenset(n for n, value in zip(variables, values, strict=True) if value))
-        return found
+        return [
+            frozenset(name for name, value in zip(variables, code, strict=True) if value)
+            for code in sorted(codes, reverse=True)
+        ]
 
     def _over(self, width: int) -> int:
         """The bits over at least as many variables; the new ones are free."""

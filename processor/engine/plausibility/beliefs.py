@@ -1,0 +1,186 @@
+"""States of the model, and the most plausible worlds of each agent.
+
+A state is what the entries of one perspective have made of the law, the plausibility order and the
+agents' cells. States form a chain, each with what led to it from the one before. The order is the
+list of upgrades, newest first: a world is at least as plausible as another of its cell iff at the
+newest upgrade that tells them apart it is the one inside. So the most plausible worlds of a set are
+what is left after going from the newest upgrade to the oldest and keeping, in every cell where
+some remaining world satisfies it, only those that do.
+
+The best worlds are carried along the chain: where the best worlds of a cell meet what is announced
+or upgraded, the common part is best afterwards, because the order is total in the cell. Only where
+they miss it the list is gone through again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+from processor.engine.plausibility.bounds import Meter
+from processor.engine.plausibility.worlds import WorldSet
+
+Cells = tuple[str, ...]
+"""The variables an agent observes, in ascending order: worlds that agree on them share a cell."""
+
+BLIND = ""
+"""Stands for every agent without an entry of kind observes: they all have the same beliefs."""
+
+
+@final
+class Best(NamedTuple):
+    """The most plausible worlds for an agent, and the steps it took from the first state on."""
+
+    worlds: WorldSet
+    steps: int
+
+
+@final
+@dataclass(slots=True)
+class State:
+    """The model after some entries.
+
+    `law` are the possible worlds; `observed` what each agent sees; `upgrades` the newest upgrade
+    and through it the others; `upgraded` says that the newest one led here from `previous`;
+    `steps` is what the law took to compute. `best` is filled when somebody asks.
+    """
+
+    law: WorldSet
+    observed: Mapping[str, Cells]
+    upgrades: Upgrade | None
+    previous: State | None
+    steps: int
+    steps_max: int
+    upgraded: bool = False
+    best: dict[str, Best] = field(default_factory=dict)
+
+    def cells(self, agent: str) -> Cells:
+        """What the agent observes."""
+        return self.observed.get(agent, ())
+
+    def viewer(self, agent: str) -> str:
+        """The key under which the agent's beliefs are kept."""
+        return agent if agent in self.observed else BLIND
+
+
+@final
+class Upgrade:
+    """One entry of the plausibility order, older ones behind it.
+
+    A radical upgrade (`origin` None) puts its worlds first for everybody. A conservative one puts
+    the most plausible of its worlds first, for each agent and cell as they were in `origin`.
+    """
+
+    __slots__ = ("_chosen", "_origin", "_worlds", "older")
+
+    def __init__(self, worlds: WorldSet, origin: State | None, older: Upgrade | None) -> None:
+        self._worlds = worlds
+        self._origin = origin
+        self._chosen: dict[str, WorldSet] = {}
+        self.older = older
+
+    def promoted(self, agent: str, meter: Meter) -> WorldSet:
+        """The worlds that the upgrade puts first for the agent."""
+        if self._origin is None:
+            return self._worlds
+        viewer = self._origin.viewer(agent)
+        chosen = self._chosen.get(viewer)
+        if chosen is None:
+            chosen = most_plausible(self._origin, agent, self._worlds, meter)
+            self._chosen[viewer] = chosen
+        return chosen
+
+    def __iter__(self) -> Iterator[Upgrade]:
+        """This upgrade and the older ones, newest first."""
+        upgrade: Upgrade | None = self
+        while upgrade is not None:
+            yield upgrade
+            upgrade = upgrade.older
+
+
+def announced(state: State, law: WorldSet, steps: int) -> State:
+    """The state with a smaller law."""
+    return State(law, state.observed, state.upgrades, state, steps, state.steps_max)
+
+
+def upgraded(state: State, worlds: WorldSet, conservative: bool, steps: int) -> State:
+    """The state with one more upgrade."""
+    upgrade = Upgrade(worlds, state if conservative else None, state.upgrades)
+    return State(
+        state.law, state.observed, upgrade, state, steps, state.steps_max, upgraded=True
+    )
+
+
+def observing(state: State, agent: str, variables: tuple[str, ...]) -> State:
+    """The state in which the agent sees these variables too."""
+    seen = tuple(sorted({*state.cells(agent), *variables}))
+    observed = {**state.observed, agent: seen}
+    return State(state.law, observed, state.upgrades, state, state.steps, state.steps_max)
+
+
+def best_worlds(state: State, agent: str) -> WorldSet:
+    """The most plausible worlds of every cell of the agent. Raises BoundExceeded."""
+    behind: list[State] = []
+    reached: State | None = state
+    while reached is not None and reached.viewer(agent) not in reached.best:
+        behind.append(reached)
+        reached = reached.previous
+    for each in reversed(behind):
+        each.best[each.viewer(agent)] = _carried(each, agent)
+    return state.best[state.viewer(agent)].worlds
+
+
+def most_plausible(state: State, agent: str, worlds: WorldSet, meter: Meter) -> WorldSet:
+    """The most plausible among some worlds, in every cell of the agent that they meet."""
+    worlds = worlds & state.law
+    best = best_worlds(state, agent) & worlds
+    return _complete(state.upgrades, agent, state.cells(agent), best, worlds, meter)
+
+
+def _carried(state: State, agent: str) -> Best:
+    """The best worlds of a state from those of the state before it."""
+    before = state.previous
+    if before is None:
+        return Best(state.law, state.steps)
+    old, steps = before.best[before.viewer(agent)]
+    meter = Meter(state.steps_max, steps)
+    cells = state.cells(agent)
+    if before.cells(agent) != cells:
+        best = _filtered(state.upgrades, agent, cells, state.law, meter)
+    elif not state.upgraded:
+        best = _complete(state.upgrades, agent, cells, old & state.law, state.law, meter)
+    else:
+        assert state.upgrades is not None
+        first = state.upgrades.promoted(agent, meter) & state.law
+        best = _complete(state.upgrades.older, agent, cells, old & first, first, meter)
+        best = best | (old & ~best.spread(cells))
+    meter.spend(best.nodes)
+    return Best(best, meter.spent)
+
+
+def _complete(
+    upgrades: Upgrade | None,
+    agent: str,
+    cells: Cells,
+    best: WorldSet,
+    worlds: WorldSet,
+    meter: Meter,
+) -> WorldSet:
+    """`best`, and the most plausible of `worlds` in the cells that have no world in `best`."""
+    missed = worlds & ~best.spread(cells)
+    if missed.is_empty():
+        return best
+    return best | _filtered(upgrades, agent, cells, missed, meter)
+
+
+def _filtered(
+    upgrades: Upgrade | None, agent: str, cells: Cells, worlds: WorldSet, meter: Meter
+) -> WorldSet:
+    """The definition: from the newest upgrade to the oldest, keep per cell what satisfies it."""
+    for upgrade in upgrades or ():
+        kept = worlds & upgrade.promoted(agent, meter)
+        meter.spend(kept.nodes)
+        if not kept.is_empty():
+            worlds = kept | (worlds & ~kept.spread(cells))
+    return worlds

@@ -1,0 +1,182 @@
+"""Questions to the log: what is synchronised, placed and replayed before a formula is evaluated.
+
+The answer is a function of the log and the question. So that a bound is one too, the variables of
+the log stand in the space in the order of their first occurrence and those of the question after
+them; where leftovers of other questions would disturb that, the space is made anew. If a bound is
+reached with anything cached, the question is asked once more from scratch, and that decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal, TypeAlias, TypeVar, assert_never, final
+
+from processor.engine.plausibility.awareness import Awareness
+from processor.engine.plausibility.bounds import BoundExceeded, Bounds
+from processor.engine.plausibility.diagrams import DiagramSpace
+from processor.engine.plausibility.formula import Formula, atoms, minded
+from processor.engine.plausibility.log import UpdateLog
+from processor.engine.plausibility.perspective import Perspective, closure, keeps, visited
+from processor.engine.plausibility.relevance import Relevance
+from processor.engine.plausibility.replay import Replay, stepped
+from processor.engine.plausibility.semantics import AwarenessTest, Scene
+from processor.engine.plausibility.update import Update
+from processor.engine.plausibility.worlds import (
+    EXPLICIT_VARIABLES_MAX,
+    ExplicitSpace,
+    WorldSpace,
+)
+
+EngineName: TypeAlias = Literal["auto", "explicit", "diagrams"]
+"""Which world sets to use; auto takes explicit ones as long as the variables are few."""
+
+Answer = TypeVar("Answer")
+Question: TypeAlias = Callable[[Scene, Perspective], Answer]
+"""Asked of the present states, in the perspective of the empty set."""
+
+
+@final
+class Evaluator:
+    """The caches between a log and its answers."""
+
+    def __init__(
+        self, log: UpdateLog, bounds: Bounds, engine: EngineName, awareness: Awareness
+    ) -> None:
+        self._log = log
+        self._bounds = bounds
+        self._engine = engine
+        self._awareness = awareness
+        self._awareness_version = awareness.version
+        self._relevance = Relevance()
+        self._replay = Replay(self._new_space(0), bounds)
+
+    def ask(self, formula: Formula, question: Question[Answer]) -> Answer:
+        """Ask about the variables and perspectives of a formula.
+
+        Raises BoundExceeded, and CommonKnowledgeUndefined.
+        """
+        self._sync()
+        was_fresh = self._replay.is_fresh()
+        try:
+            return self._ask(formula, question)
+        except BoundExceeded:
+            self._renew()
+            if was_fresh:
+                raise
+            return self._ask(formula, question)
+
+    def declared(self) -> tuple[str, ...]:
+        """The declared variables, in the order of their declaration."""
+        self._sync()
+        return tuple(self._relevance.declared)
+
+    def relevant(self) -> Iterator[Update]:
+        """The entries an answer can depend on, in order."""
+        self._sync()
+        return (update for update in self._log.updates() if self._relevance.is_relevant(update))
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Keep what is cached while the log is changed and changed back."""
+        self._sync()
+        replay = self._replay.copy()
+        try:
+            yield
+        finally:
+            self._relevance.sync(self._log)
+            self._replay = replay
+
+    def _ask(self, formula: Formula, question: Question[Answer]) -> Answer:
+        variables = atoms(formula)
+        self._place(variables)
+        here = self._everything(formula)
+        perspectives = closure(
+            [here, *visited(formula, here)], self._replay.modal, self._bounds.perspectives
+        )
+        states = self._replay.states(perspectives, self._awareness_at)
+        scene = Scene(self._replay.space, states, self._awareness_at(None))
+        for update in self._relevance.inert_entries(variables):
+            for there in perspectives:
+                states[there] = stepped(update, states[there], scene, there)
+        return question(scene, here)
+
+    def _everything(self, formula: Formula) -> Perspective:
+        """The perspective of the empty set: it keeps every private audience there is."""
+        names = dict.fromkeys(minded(formula))
+        for _, of_entry in self._replay.minded:
+            names.update(dict.fromkeys(of_entry))
+        return frozenset((*self._relevance.private, *self._awareness.private_audiences(names)))
+
+    def _sync(self) -> None:
+        """Cut the replay where the log, or awareness that it depends on, has changed."""
+        lowest, moved = self._relevance.sync(self._log)
+        if self._awareness_version != self._awareness.version:
+            self._awareness_version = self._awareness.version
+            if self._replay.minded:
+                lowest = min(lowest, self._replay.minded[0][0])
+        if moved:
+            self._renew()
+            return
+        self._replay.cut(lowest)
+        self._extend(lowest)
+
+    def _extend(self, lowest: int) -> None:
+        for serial in range(lowest, len(self._log.entries)):
+            update = self._log.entries[serial]
+            if update is not None and self._relevance.is_relevant(update):
+                self._replay.extend(serial, update)
+
+    def _renew(self, variables: int = 0) -> None:
+        """Start from an empty space that is right for so many variables."""
+        self._replay = Replay(self._new_space(variables), self._bounds)
+        self._extend(0)
+
+    def _place(self, variables: Sequence[str]) -> None:
+        """Bring all variables into the space, in an order that depends on nothing but them."""
+        known = dict.fromkeys(self._replay.variables)
+        others = [name for name in variables if name not in known]
+        count = len(known) + len(others)
+        limit = EXPLICIT_VARIABLES_MAX if self._engine == "explicit" else self._bounds.variables
+        if count > limit:
+            raise BoundExceeded("variables", limit)
+        is_explicit = isinstance(self._replay.space, ExplicitSpace)
+        if is_explicit is self._wants_explicit(count) and self._replay.place(others):
+            return
+        self._renew(count)
+        placed = self._replay.place(others)
+        assert placed, "an empty space takes any order"
+
+    def _wants_explicit(self, variables: int) -> bool:
+        match self._engine:
+            case "auto":
+                return variables <= EXPLICIT_VARIABLES_MAX
+            case "explicit":
+                return True
+            case "diagrams":
+                return False
+            case _:
+                assert_never(self._engine)
+
+    def _new_space(self, variables: int) -> WorldSpace:
+        if self._wants_explicit(variables):
+            return ExplicitSpace()
+        return DiagramSpace(self._bounds)
+
+    def _awareness_at(self, update: Update | None) -> AwarenessTest:
+        """Awareness now, or as an entry found it.
+
+        An entry finds the expansions of its own turn, which come first in a turn, unless it is one
+        of the simultaneous announcements, which are evaluated in the model before the turn. It
+        never finds the records of its own turn.
+        """
+        before = None
+        if update is not None:
+            before = (update.turn + (not update.simultaneous), update.turn)
+
+        def is_aware(agent: str, proposition: str, here: Perspective) -> bool:
+            return self._awareness.test(
+                agent, proposition, lambda audience: keeps(here, audience), before
+            )
+
+        return is_aware

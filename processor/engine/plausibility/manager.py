@@ -1,0 +1,169 @@
+"""The decision-diagram library behind the world sets: CUDD where it is available, else pure Python.
+
+Both keep the variable order fixed, newest on top, and give the same diagrams. CUDD also limits its
+memory, so that one operation cannot run away; the pure one has no such limit and is much slower.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, Protocol, Self, TypeAlias, final
+
+from dd import autoref
+
+from processor.engine.plausibility.bounds import BoundExceeded, Bounds
+
+try:
+    from dd import cudd
+except ImportError:  # dd was installed without its CUDD build
+    cudd = None
+
+BYTES_PER_NODE = 1_280
+"""Memory for each node of the bound: all sets of a log together may be 32 times as large as one."""
+BYTES_MIN = 64 * 2**20
+CACHE_ENTRIES_MIN = 2**12
+CACHE_ENTRIES_MAX = 2**20
+
+Operator: TypeAlias = Literal["and", "\\E"]
+"""What `dd` calls conjunction, and projection with the variables as the left operand."""
+
+
+class Node(Protocol):
+    """The root of a diagram. Equal diagrams of one manager are equal nodes."""
+
+    def __invert__(self) -> Self:
+        """The diagram of the complement."""
+
+    def __len__(self) -> int:
+        """How many nodes the diagram has."""
+
+    def __int__(self) -> int:
+        """A number that tells nodes apart as long as they live."""
+
+    @property
+    def negated(self) -> bool:
+        """Whether the node stands for the complement of what its branches say."""
+
+    @property
+    def var(self) -> str | None:
+        """The top variable, as the manager calls it; None of a constant, or an error."""
+
+    @property
+    def low(self) -> Self | None:
+        """The branch where the top variable is false; None of a constant."""
+
+    @property
+    def high(self) -> Self | None:
+        """The branch where the top variable is true; None of a constant."""
+
+
+class Manager(Protocol):
+    """Owner of diagrams. Its variables are called `0`, `1`, ... in the order they were added."""
+
+    @property
+    def true(self) -> Node:
+        """The diagram of everything."""
+
+    def add_variable(self) -> Node:
+        """A new variable on top of all others."""
+
+    def both(self, left: Node, right: Node) -> Node:
+        """Conjunction. Raises BoundExceeded (nodes)."""
+
+    def project(self, cube: Node, root: Node) -> Node:
+        """The root without the variables of the cube: true where some value of theirs makes it so.
+
+        Raises BoundExceeded (nodes).
+        """
+
+
+def open_manager(bounds: Bounds) -> Manager:
+    """A new manager of the best library there is."""
+    return PythonManager(bounds) if cudd is None else CuddManager(bounds)
+
+
+@final
+class CuddManager:
+    """CUDD through `dd`, without reordering and within a memory limit."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        bytes_max = max(BYTES_MIN, BYTES_PER_NODE * bounds.nodes)
+        self._bdd = cudd.BDD(memory_estimate=bytes_max, initial_cache_size=CACHE_ENTRIES_MIN)
+        self._bdd.configure(
+            reordering=False, max_memory=bytes_max, max_cache_hard=CACHE_ENTRIES_MAX
+        )
+        self._count = 0
+        self.true: Node = self._bdd.true
+
+    def add_variable(self) -> Node:
+        """A new variable on top of all others."""
+        name = str(self._count)
+        self._bdd.insert_var(name, 0)
+        self._count += 1
+        variable: Node = self._bdd.var(name)
+        return variable
+
+    def both(self, left: Node, right: Node) -> Node:
+        """Conjunction. Raises BoundExceeded (nodes)."""
+        return self._apply("and", left, right)
+
+    def project(self, cube: Node, root: Node) -> Node:
+        """The root without the variables of the cube. Raises BoundExceeded (nodes)."""
+        return self._apply("\\E", cube, root)
+
+    def _apply(self, operator: Operator, left: Node, right: Node) -> Node:
+        try:
+            result: Node = self._bdd.apply(operator, left, right)
+        except RuntimeError as out_of_memory:
+            raise BoundExceeded("nodes", self._bounds.nodes) from out_of_memory
+        return result
+
+
+@final
+class PythonManager:
+    """The pure Python library of `dd`. It recurses once per level, so the stack is let grow."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._bdd = autoref.BDD()
+        self._bdd.configure(reordering=False)
+        # Variables can only be declared from the top down, so all places are taken beforehand.
+        self._bdd.declare(*(str(number) for number in reversed(range(bounds.variables))))
+        self._count = 0
+        self.true: Node = self._bdd.true
+
+    def add_variable(self) -> Node:
+        """A new variable on top of all others."""
+        variable = self._bdd.var(str(self._count))
+        self._count += 1
+        return variable
+
+    def both(self, left: Node, right: Node) -> Node:
+        """Conjunction."""
+        return self._apply("and", left, right)
+
+    def project(self, cube: Node, root: Node) -> Node:
+        """The root without the variables of the cube."""
+        return self._apply("\\E", cube, root)
+
+    def _apply(self, operator: Operator, left: Node, right: Node) -> Node:
+        if len(self._bdd) > 4 * self._bounds.nodes:
+            self._bdd.collect_garbage()
+        assert isinstance(left, autoref.Function)
+        assert isinstance(right, autoref.Function)
+        with _stack_for(self._count):
+            return self._bdd.apply(operator, left, right)
+
+
+@contextmanager
+def _stack_for(levels: int) -> Iterator[None]:
+    """Let the interpreter recurse deep enough for diagrams of so many levels."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 1_000 + 8 * levels))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)

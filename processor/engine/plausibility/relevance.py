@@ -1,0 +1,146 @@
+"""Which entries of the log an answer can depend on.
+
+A conversation without formulas fills the log with bare entries, one variable each. A variable is
+*inert* if it stands only in bare entries, always with the same sign, and nobody observes it. Then
+no two of its entries pull apart, and each of them can be met in every cell whatever else holds
+there: leaving its entries out changes no answer about other variables, not even through the
+conservative upgrades of others. Replay therefore skips them, and a question about an inert variable
+meets its entries at the end, where they mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar, final
+
+from processor.engine.plausibility.formula import literal
+from processor.engine.plausibility.log import UpdateLog
+from processor.engine.plausibility.update import Update, UpdateKind, mentioned
+
+Key = TypeVar("Key", str, tuple[str, ...])
+
+
+@final
+class _Uses:
+    """How often the live entries use one variable, and the serials of its bare ones."""
+
+    __slots__ = ("bare", "negative", "other", "positive")
+
+    def __init__(self) -> None:
+        self.positive = 0
+        self.negative = 0
+        self.other = 0
+        self.bare: list[int] = []
+
+    def is_inert(self) -> bool:
+        return self.other == 0 and (self.positive == 0 or self.negative == 0)
+
+
+@final
+class Relevance:
+    """An index of the log by variable, brought up to date when a question is asked.
+
+    `declared` are the variables of the live entries of kind variable; `private` the audiences of
+    all live entries that not everyone heard; both with the number of such entries.
+    """
+
+    def __init__(self) -> None:
+        self.declared: dict[str, int] = {}
+        self.private: dict[tuple[str, ...], int] = {}
+        self._uses: dict[str, _Uses] = {}
+        self._seen: list[Update | None] = []
+        self._was_inert: dict[str, bool] = {}
+
+    def sync(self, log: UpdateLog) -> tuple[int, bool]:
+        """Index what changed in the log since the last call.
+
+        Returns the lowest serial that may have changed, and whether some entry below it is relevant
+        now and was not before, or the other way round.
+        """
+        lowest = log.settle()
+        self._was_inert.clear()
+        for serial in range(len(self._seen) - 1, lowest - 1, -1):
+            update = self._seen.pop()
+            if update is not None:
+                self._remove(serial, update)
+        for serial in range(lowest, len(log.entries)):
+            update = log.entries[serial]
+            self._seen.append(update)
+            if update is not None:
+                self._add(serial, update)
+        return lowest, any(
+            uses.is_inert() is not was_inert and bool(uses.bare) and uses.bare[0] < lowest
+            for name, was_inert in self._was_inert.items()
+            if (uses := self._uses.get(name)) is not None
+        )
+
+    def is_relevant(self, update: Update) -> bool:
+        """Whether replay must go through the entry."""
+        if update.kind is UpdateKind.VARIABLE:
+            return False
+        sign = None if update.formula is None else literal(update.formula)
+        return sign is None or not self._uses[sign[0]].is_inert()
+
+    def inert_entries(self, variables: Sequence[str]) -> Iterator[Update]:
+        """The entries of those of the variables that are inert, variable by variable."""
+        for name in variables:
+            uses = self._uses.get(name)
+            if uses is not None and uses.is_inert():
+                for serial in uses.bare:
+                    update = self._seen[serial]
+                    assert update is not None
+                    yield update
+
+    def _add(self, serial: int, update: Update) -> None:
+        if update.audience is not None:
+            self.private[update.audience] = self.private.get(update.audience, 0) + 1
+        if update.kind is UpdateKind.VARIABLE:
+            for name in mentioned(update):
+                self.declared[name] = self.declared.get(name, 0) + 1
+            return
+        sign = None if update.formula is None else literal(update.formula)
+        if sign is None:
+            for name in mentioned(update):
+                self._use(name).other += 1
+            return
+        uses = self._use(sign[0])
+        uses.bare.append(serial)
+        if sign[1]:
+            uses.positive += 1
+        else:
+            uses.negative += 1
+
+    def _remove(self, serial: int, update: Update) -> None:
+        """Undo `_add`; called from the highest serial down."""
+        if update.audience is not None:
+            _decrement(self.private, update.audience)
+        if update.kind is UpdateKind.VARIABLE:
+            for name in mentioned(update):
+                _decrement(self.declared, name)
+            return
+        sign = None if update.formula is None else literal(update.formula)
+        if sign is None:
+            for name in mentioned(update):
+                self._use(name).other -= 1
+            return
+        uses = self._use(sign[0])
+        last = uses.bare.pop()
+        assert last == serial, "entries leave in the opposite order"
+        if sign[1]:
+            uses.positive -= 1
+        else:
+            uses.negative -= 1
+
+    def _use(self, name: str) -> _Uses:
+        """The uses of a variable, which are about to change."""
+        uses = self._uses.get(name)
+        if uses is None:
+            uses = self._uses[name] = _Uses()
+        self._was_inert.setdefault(name, uses.is_inert())
+        return uses
+
+
+def _decrement(counts: dict[Key, int], key: Key) -> None:
+    counts[key] -= 1
+    if counts[key] == 0:
+        del counts[key]

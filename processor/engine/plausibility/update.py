@@ -1,0 +1,128 @@
+"""The updates of the model: the entries of its log, and what each kind does.
+
+| kind | formula | effect, in the perspective of those who hear it |
+|---|---|---|
+| law | yes | the law keeps the worlds of the formula |
+| announcement | yes | the same; those of one turn can be simultaneous |
+| radical | yes | the worlds of the formula become more plausible than all others |
+| conservative | yes | the most plausible worlds of the formula become the most plausible of all |
+| observes | no | the agent can see these variables from now on |
+| variable | an atom | the atom is declared: worlds are counted and listed over declared variables |
+
+An entry may be *bare*: its formula is a variable or the negation of one. Nearly all are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, final
+
+from processor.engine.plausibility.formula import DEPTH_MAX, Atom, Formula, atoms, literal
+from processor.engine.plausibility.syntax import parse, to_text
+
+Audience: TypeAlias = tuple[str, ...] | None
+"""Who hears an utterance, in ascending order; None is everyone, later agents included."""
+
+Canonical: TypeAlias = "bool | int | str | list[Canonical] | None"
+"""A value that JSON can hold, without sets or mappings."""
+
+_STORED_DEPTH_MAX = DEPTH_MAX + 8
+"""An update wraps the formula that was brought, as in `id -> formula`."""
+_STORED_CHARS_MAX = 2**24
+
+
+@final
+class UpdateKind(StrEnum):
+    """What an update does to the model."""
+
+    LAW = "law"
+    ANNOUNCEMENT = "announcement"
+    RADICAL = "radical"
+    CONSERVATIVE = "conservative"
+    OBSERVES = "observes"
+    VARIABLE = "variable"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One entry of the log.
+
+    `turn` is the statement it belongs to; `tags` are the records it stands for: contraction by one
+    of them drops it. `simultaneous` announcements of one turn are all evaluated in the model before
+    the first of them. `agent` and `variables` belong to kind observes alone.
+    """
+
+    turn: int
+    kind: UpdateKind
+    formula: Formula | None = None
+    tags: tuple[str, ...] = ()
+    audience: Audience = None
+    simultaneous: bool = False
+    agent: str | None = None
+    variables: tuple[str, ...] = ()
+
+    def to_canonical(self) -> list[Canonical]:
+        """The update as a list that JSON can hold; `from_canonical` is its inverse."""
+        return [
+            self.turn,
+            self.kind.value,
+            None if self.formula is None else to_text(self.formula),
+            list(self.tags),
+            None if self.audience is None else list(self.audience),
+            self.simultaneous,
+            self.agent,
+            list(self.variables),
+        ]
+
+    @classmethod
+    def from_canonical(cls, stored: list[Canonical]) -> Update:
+        """The update of a list made by `to_canonical`. Raises ValueError for any other list."""
+        match stored:
+            case [
+                int(turn),
+                str(kind),
+                str() | None as formula,
+                list(tags),
+                list() | None as audience,
+                bool(simultaneous),
+                str() | None as agent,
+                list(variables),
+            ]:
+                return cls(
+                    turn=turn,
+                    kind=UpdateKind(kind),
+                    formula=None if formula is None else _stored_formula(formula),
+                    tags=_names(tags),
+                    audience=None if audience is None else _names(audience),
+                    simultaneous=simultaneous,
+                    agent=agent,
+                    variables=_names(variables),
+                )
+            case _:
+                raise ValueError(f"{stored!r} is no update")
+
+
+def is_explicit(update: Update) -> bool:
+    """Whether the update carries a formula that says more than that a variable holds or not."""
+    formula = update.formula
+    return formula is not None and type(formula) is not Atom and literal(formula) is None
+
+
+def mentioned(update: Update) -> tuple[str, ...]:
+    """The variables the update speaks of, each once, in the order in which it does."""
+    if update.formula is None:
+        return tuple(dict.fromkeys(update.variables))
+    return atoms(update.formula)
+
+
+def _stored_formula(text: str) -> Formula:
+    return parse(text, chars_max=_STORED_CHARS_MAX, depth_max=_STORED_DEPTH_MAX)
+
+
+def _names(values: list[Canonical]) -> tuple[str, ...]:
+    names = tuple(value for value in values if isinstance(value, str))
+    if len(names) != len(values):
+        raise ValueError(f"{values!r} are not all names")
+    return names

@@ -1,0 +1,1 @@
+"""Tests of the shipped scenarios: every one comes out as written down."""
