@@ -28,6 +28,9 @@ class Standing(StrEnum):
     RESOLVED = "resolved"
 
 
+FallenStanding = Literal[Standing.WEAKENED, Standing.ABANDONED]
+
+
 class Outcome(StrEnum):
     """The closed set of answers to a check."""
 
@@ -164,7 +167,7 @@ class RetractionImpact(_Derived):
     TYPE: ClassVar[str] = "standfast.retraction_impact.v1"
 
     withdrawn: RecordId
-    standing: Literal[Standing.WEAKENED, Standing.ABANDONED]
+    standing: FallenStanding
     cause: Annotated[str, Field(max_length=32)]
     by: RecordId
     direct: Ids

@@ -11,6 +11,7 @@ import sys
 import click
 
 from processor.cli.errors import BadInputError
+from processor.cli.output import ReaderGone, flush
 from processor.cli.query import affected, context, history, holds, state, verify, why
 from processor.cli.run import run
 from replay.store import StoreError
@@ -32,7 +33,7 @@ def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
     try:
         status = standfast.main(standalone_mode=False)
-        sys.stdout.flush()
+        flush()
     except click.exceptions.NoArgsIsHelpError as usage:
         click.echo(usage.format_message())
         sys.exit(BAD_INPUT)
@@ -44,9 +45,8 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     except click.Abort:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output is gone (`standfast run ... | head`): nothing more to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGone:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what still waits
         sys.exit(0)
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -15,9 +15,24 @@ def event_line(event: DerivedEvent) -> bytes:
     return orjson.dumps({"type": event.TYPE, "data": orjson.Fragment(canonical_bytes(event))})
 
 
+class ReaderGone(Exception):  # noqa: N818 - nothing is wrong: nobody reads our output any more
+    """The reader of standard output went away, as `head` does; there is nothing more to say."""
+
+
 def write_line(line: bytes) -> None:
-    """One line to standard output."""
-    sys.stdout.buffer.write(line + b"\n")
+    """One line to standard output. Raises ReaderGone."""
+    try:
+        sys.stdout.buffer.write(line + b"\n")
+    except BrokenPipeError as gone:
+        raise ReaderGone from gone
+
+
+def flush() -> None:
+    """Write out what is waiting for standard output. Raises ReaderGone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError as gone:
+        raise ReaderGone from gone
 
 
 def write_json(value: object) -> None:

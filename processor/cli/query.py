@@ -31,7 +31,7 @@ Parameters = ParamSpec("Parameters")
 
 def _on_conversation(
     query: Callable[Concatenate[Conversation, bool, Parameters], int],
-) -> Callable[Parameters, int]:
+) -> Callable[..., int]:
     """Give a command the options that name a conversation at a turn, and `--json`."""
 
     @click.option(

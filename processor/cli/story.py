@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import assert_never, final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from processor.app.dead_letters import DeadLetter
@@ -31,6 +30,12 @@ _MARKS = {
     Outcome.PENDING: ("…", "bold yellow"),
     Outcome.UNVERIFIED: ("-", "yellow"),
     Outcome.NO_CLAIMS: ("-", "dim"),
+}
+_CHANGES = {
+    "New ": ("+", "green"),
+    "Settled:": ("=", "bold green"),
+    "Weakened ": ("↓", "magenta"),
+    "Abandoned ": ("✗", "magenta"),
 }
 _TEXT_CHARS = 160
 
@@ -71,13 +76,9 @@ class Story:
 
     def close(self) -> None:
         """Show the summary."""
-        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-        table.add_column(style="dim")
-        table.add_column(overflow="fold")
-        for title, value in self._totals():
-            table.add_row(title, value)
         self._console.print()
-        self._console.print(table)
+        for title, value in self._totals():
+            self._console.print(Text.assemble((f"{title:<20}", "dim"), value))
         if self._kept_in is None:
             hint = "Nothing was kept; --out DIR keeps a store to ask about any turn."
             self._console.print(hint, style="dim")
@@ -136,8 +137,9 @@ class Story:
                 self._print("  ‼ ", "bold red", f"alert ({event.severity}): {event.message}")
             case ContextUpdate():
                 for line in event.text.splitlines():
-                    if line.startswith(("New ", "Settled:")):
-                        self._print("  + ", "green", line)
+                    for start, (mark, style) in _CHANGES.items():
+                        if line.startswith(start):
+                            self._print(f"  {mark} ", style, line)
             case _:
                 assert_never(event)
 
@@ -194,7 +196,8 @@ def _heading(event: LogEvent, result: Processed) -> Text:
         operations = ", ".join(operation.op for operation in event.operations) or "no operations"
     text = Text(f"{what} ", style="bold cyan")
     text.append(event.speaker, style="bold")
-    text.append(f"  {operations}", style="dim")
+    if operations:
+        text.append(f"  {operations}", style="dim")
     return text
 
 

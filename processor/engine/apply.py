@@ -23,7 +23,7 @@ from processor.engine.record import (
 from processor.engine.retraction import affected, sorted_ids
 from processor.engine.state import Problem, State
 from processor.engine.transition import Cause, Transition
-from schemas.derived import Note, Standing
+from schemas.derived import FallenStanding, Note, Standing
 from schemas.evidence import Atom
 from schemas.formula import FormulaInput
 from schemas.log import Rejection
@@ -48,7 +48,7 @@ class Impact:
     """A record left good standing: what rested on it right after that operation; ids ascending."""
 
     withdrawn: str
-    standing: Standing
+    standing: FallenStanding
     op: str
     by: str
     direct: tuple[str, ...]
@@ -145,7 +145,7 @@ def _undermine(run: Run, operation: Undermine, cause: Cause) -> None:
     run.transition.add_attack(target, attacker, cause)
     if target.standing is Standing.ACTIVE:
         run.transition.set_standing(target, Standing.WEAKENED, cause)
-        run.impacts.append(_impact(run, target, cause, born, lost))
+        run.impacts.append(_impact(run, target, Standing.WEAKENED, cause, born, lost))
 
 
 def _revise(run: Run, operation: Revise, cause: Cause) -> None:
@@ -160,14 +160,12 @@ def _revise(run: Run, operation: Revise, cause: Cause) -> None:
         stood = target.stands
         run.transition.set_standing(target, Standing.ABANDONED, cause)
         if stood:
-            run.impacts.append(_impact(run, target, cause, born, lost))
+            run.impacts.append(_impact(run, target, Standing.ABANDONED, cause, born, lost))
     run.transition.clear_disputes(target, run.turn)
 
 
 def _expand_awareness(run: Run, operation: ExpandAwareness, cause: Cause) -> None:
-    run.transition.expand_awareness(
-        operation.proposition, operation.agents, run.audience, run.turn
-    )
+    run.transition.expand_awareness(operation.proposition, operation.agents, run.audience, run.turn)
     by = None
     if operation.record is not None:
         claim = operation.claim or operation.proposition
@@ -293,15 +291,17 @@ def _introduce(
     return record
 
 
-def _impact(run: Run, withdrawn: Record, cause: Cause, born: int, lost: int) -> Impact:
+def _impact(
+    run: Run, withdrawn: Record, standing: FallenStanding, cause: Cause, born: int, lost: int
+) -> Impact:
     """The report on a withdrawal; `born` and `lost` count what there was before the operation."""
     assert cause.by is not None
     new = dict.fromkeys(run.transition.born[born:])
     report = affected([withdrawn])
-    standing = [run.state.records[id_] for id_ in report.in_good_standing]
+    resting = [run.state.records[id_] for id_ in report.in_good_standing]
     return Impact(
         withdrawn=withdrawn.id,
-        standing=withdrawn.standing,
+        standing=standing,
         op=cause.op,
         by=cause.by,
         direct=report.direct,
@@ -312,5 +312,5 @@ def _impact(run: Run, withdrawn: Record, cause: Cause, born: int, lost: int) -> 
             for record in run.transition.lost[lost:]
             if record.stands and record is not withdrawn and record not in new
         ),
-        decisions=sorted_ids(record for record in standing if record.is_decision),
+        decisions=sorted_ids(record for record in resting if record.is_decision),
     )

@@ -53,8 +53,8 @@ def failure_message(failure: Failure) -> str:
     through = f" by {cause.by}" if cause.by is not None else ""
     way = f", reached through {_way(failure.path)}" if len(failure.path) > 1 else ""
     return (
-        f"{failure.record} is {failure.standing} since turn {failure.since_turn} "
-        f"({cause.op}{through}, {cause.speaker}){way}"
+        f"{failure.record} is {failure.standing}, out of good standing since turn "
+        f"{failure.since_turn} ({cause.op}{through}, {cause.speaker}){way}"
     )
 
 

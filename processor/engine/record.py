@@ -181,7 +181,9 @@ class Record:
     def links(self) -> tuple[tuple[Record, LinkKind], ...]:
         """The support links in the order they were made, each supporting record once."""
         kinds = [LinkKind.PREMISE] * self.premise_count
-        kinds.extend(LinkKind(entry.value) for entry in self.happened(Happening.LINKED))
+        for entry in self.happened(Happening.LINKED):
+            assert entry.value is not None
+            kinds.append(LinkKind(entry.value))
         return tuple(zip(self.supports, kinds, strict=True))
 
     def happened(self, happening: Happening) -> tuple[TrailEntry, ...]:

@@ -60,7 +60,7 @@ def dump(conversation: Conversation) -> bytes:
 
 def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
     """The conversation again. Raises SnapshotFormatError for bytes of another format."""
-    fields = decode_json(stored)
+    fields: Any = decode_json(stored)
     if not isinstance(fields, dict) or fields.get("format") != SNAPSHOT_FORMAT:
         raise SnapshotFormatError(f"not a snapshot of format {SNAPSHOT_FORMAT}")
     conversation = Conversation(

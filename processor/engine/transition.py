@@ -30,6 +30,16 @@ class Cause(NamedTuple):
 
 
 @final
+class StandingChange(NamedTuple):
+    """A record got another standing, through this operation and record."""
+
+    record: str
+    standing: Standing
+    op: str
+    by: str | None
+
+
+@final
 class Transition:
     """An open change of one state.
 
@@ -43,6 +53,7 @@ class Transition:
         self.born: list[Record] = []
         self.lost: list[Record] = []
         self.core_lost: list[Record] = []
+        self.standings: list[StandingChange] = []
         self.trailed: dict[Record, None] = {}
         self.problems_touched: dict[str, None] = {}
         self.disputes_touched: dict[int, None] = {}
@@ -98,6 +109,7 @@ class Transition:
         assert standing is not Standing.ACTIVE, "no operation moves a record back into S_t"
         self._undo.append((self._restore_standing, (record, record.standing)))
         record.standing = standing
+        self.standings.append(StandingChange(record.id, standing, cause.op, cause.by))
         self._append(record, Happening.STANDING, cause, standing)
         if not record.stands:
             push_strict(record, self.lost)

@@ -24,7 +24,7 @@ from processor.engine.preconditions import structural_refusal
 from processor.engine.record import Audience, Happening, Record
 from processor.engine.retraction import sorted_ids
 from processor.engine.state import State
-from processor.engine.transition import Canonical, Cause, Transition
+from processor.engine.transition import Canonical, Cause, StandingChange, Transition
 from schemas.derived import Note
 from schemas.log import Rejection
 from schemas.operations import OPERATION_ORDER, Operation, Revise
@@ -39,7 +39,8 @@ class TurnOutcome:
 
     `decisions` are the records somebody may act on whose grounding became worse in this turn, or
     that were decided on failing ground, by id; `alerts` is the part of them that is ungrounded and
-    was never alerted before. `introduced` are the new records in the order they came.
+    was never alerted before. `introduced` are the new records, `standings` the changes of
+    standing, both in the order they came.
     """
 
     applied: tuple[int, ...]
@@ -50,7 +51,7 @@ class TurnOutcome:
     decisions: tuple[str, ...]
     alerts: tuple[str, ...]
     introduced: tuple[str, ...]
-    resolved: tuple[str, ...]
+    standings: tuple[StandingChange, ...]
     change: Canonical
 
 
@@ -160,7 +161,7 @@ def _conclude(run: Run) -> TurnOutcome:
         decisions=sorted_ids(decisions),
         alerts=sorted_ids(alerts),
         introduced=tuple([record.id for record in transition.born]),
-        resolved=tuple([record.id for record in run.decided]),
+        standings=tuple(transition.standings),
         change=transition.change,
     )
 

@@ -122,7 +122,9 @@ def failures(starts: Sequence[Record]) -> tuple[Failure, ...]:
     """
     paths: dict[str, tuple[str, ...]] = {}
     failing: list[Record] = []
-    queue = deque((record, (record.id,)) for record in sorted(starts, key=_by_id))
+    queue: deque[tuple[Record, tuple[str, ...]]] = deque(
+        (record, (record.id,)) for record in sorted(starts, key=_by_id)
+    )
     while queue:
         record, path = queue.popleft()
         if record.id in paths:

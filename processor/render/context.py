@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from processor.engine.messages import named
 from processor.engine.record import Record
 from processor.engine.state import State
+from processor.engine.transition import StandingChange
 from processor.engine.turn import TurnOutcome
 from schemas.derived import Standing
 
@@ -21,7 +22,7 @@ def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
     """What a turn changed, one line each; empty if it changed nothing worth telling."""
     lines = [
         *_introduced(state, turn, outcome),
-        *(_withdrawn(impact.withdrawn, impact.standing, impact.by) for impact in outcome.impacts),
+        *(_standing(state, change) for change in outcome.standings),
     ]
     if outcome.ungrounded:
         lines.append(f"No longer resting on standing ground: {named(outcome.ungrounded)}.")
@@ -69,12 +70,13 @@ def _introduced(state: State, turn: int, outcome: TurnOutcome) -> Iterable[str]:
         record = state.records[id_]
         rests = f" (rests on {named([s.id for s in record.supports])})" if record.supports else ""
         yield f"New {record.kind} {record.id} by {record.speaker}: {record.claim}{rests}"
-    for id_ in outcome.resolved:
-        yield f"Settled: {id_}: {state.records[id_].claim}"
 
 
-def _withdrawn(id_: str, standing: Standing, by: str) -> str:
-    return f"{id_} is {standing} because of {by}."
+def _standing(state: State, change: StandingChange) -> str:
+    what = f"{change.record}: {state.records[change.record].claim}"
+    if change.standing is Standing.RESOLVED:
+        return f"Settled: {what}"
+    return f"{change.standing.capitalize()} ({change.op} by {change.by}): {what}"
 
 
 def _line(state: State, record: Record) -> str:

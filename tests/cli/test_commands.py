@@ -13,6 +13,7 @@ import pytest
 from processor.scenarios import scenario_bytes
 
 Json = dict[str, Any]
+CONVERSATION = "incident-with-candidates"
 TYPES = {
     "standfast.turn.v1",
     "standfast.verdict.v1",
@@ -42,9 +43,9 @@ def incident(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "standfast.duckdb"
 
 
-def ask(incident: Path, *arguments: str, conversation: str = "incident") -> Any:
+def ask(incident: Path, *arguments: str) -> Any:
     """The JSON answer of a query."""
-    ran = standfast(*arguments, "--db", incident, "--conversation", conversation, "--json")
+    ran = standfast(*arguments, "--db", incident, "--conversation", CONVERSATION, "--json")
     assert ran.returncode == 0, ran.stderr
     return orjson.loads(ran.stdout)
 
@@ -133,7 +134,7 @@ def test_affected_prints_the_three_lists(incident: Path) -> None:
 
 
 def test_history_tells_the_life_of_a_hypothesis(incident: Path) -> None:
-    """h2 was proposed, weakened at turn 7, abandoned at turn 9."""
+    """The history of h2 is its proposal, its weakening at turn 7, its end at turn 9."""
     entries = ask(incident, "history", "h2")["history"]
     standings = [
         (entry["turn"], entry["value"]) for entry in entries if entry["happening"] == "standing"
@@ -157,7 +158,7 @@ def test_context_leaves_out_what_was_given_up_unless_asked(incident: Path) -> No
 
 def test_every_query_also_speaks_to_people(incident: Path) -> None:
     """Without --json each query prints lines and exits with 0."""
-    where = ("--db", incident, "--conversation", "incident")
+    where = ("--db", incident, "--conversation", CONVERSATION)
     for arguments in (
         ("state",),
         ("verify", "h4"),
@@ -175,18 +176,18 @@ def test_every_query_also_speaks_to_people(incident: Path) -> None:
 def test_another_tenants_conversation_answers_like_one_that_does_not_exist(incident: Path) -> None:
     """The two answers differ in nothing but the names that were asked for."""
     other = standfast(
-        "state", "--db", incident, "--conversation", "incident", "--tenant", "someone-else"
+        "state", "--db", incident, "--conversation", CONVERSATION, "--tenant", "someone-else"
     )
     unknown = standfast(
-        "state", "--db", incident, "--conversation", "nothing0", "--tenant", "someone-else"
+        "state", "--db", incident, "--conversation", "nothing", "--tenant", "someone-else"
     )
     assert other.returncode == unknown.returncode == 2
-    assert other.stderr.replace(b"incident'", b"nothing0'") == unknown.stderr
+    assert other.stderr.replace(CONVERSATION.encode(), b"nothing") == unknown.stderr
 
 
 def test_an_unknown_record_and_a_bad_formula_are_named(incident: Path) -> None:
     """The line on stderr says which record, or where in the formula."""
-    where = ("--db", incident, "--conversation", "incident")
+    where = ("--db", incident, "--conversation", CONVERSATION)
     unknown = standfast("verify", "zz", *where)
     assert unknown.returncode == 2
     assert b"'zz'" in unknown.stderr
@@ -197,7 +198,7 @@ def test_an_unknown_record_and_a_bad_formula_are_named(incident: Path) -> None:
 
 def test_the_turn_past_the_end_is_bad_input(incident: Path) -> None:
     """A turn that the log does not reach is not answered with another turn's state."""
-    ran = standfast("state", "--db", incident, "--conversation", "incident", "--turn", "99")
+    ran = standfast("state", "--db", incident, "--conversation", CONVERSATION, "--turn", "99")
     assert ran.returncode == 2
     assert b"99" in ran.stderr
 

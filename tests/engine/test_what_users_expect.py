@@ -89,7 +89,7 @@ def test_an_alert_is_raised_once() -> None:
 
 
 def test_a_premise_withdrawn_long_ago_is_seen() -> None:
-    """Planted at turn 2, withdrawn at 4, relied on at 9: ungrounded at 9, and it says since when."""
+    """Planted at turn 2, withdrawn at 4, relied on at 9: ungrounded at 9, with the turn it fell."""
     given = Given()
     given.say(observe("a"))
     given.say(observe("premise"))

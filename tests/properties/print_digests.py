@@ -1,4 +1,4 @@
-"""Print one line per conversation of some fixed streams: everything that must not vary.
+"""Fold the utterances on standard input and print what must not vary, one line per conversation.
 
 Run as a program by `test_determinism.py`, under different hash seeds.
 """
@@ -6,32 +6,29 @@ Run as a program by `test_determinism.py`, under different hash seeds.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+import sys
+from collections.abc import Iterable
+
+import orjson
 
 from schemas.wire import canonical_bytes
+from tests.oracles.naive_map import Json
 from tests.properties.engine_driver import EngineDriver, Key
-from tests.strategies_streams import seeded_stream
-
-SEEDS = range(3)
-LENGTH = 60
 
 
-def lines() -> list[str]:
-    """Digest of the log, of the state, and of all derived events, by stream and conversation."""
-    found = []
-    for seed in SEEDS:
-        driver = EngineDriver()
-        derived: dict[Key, hashlib._Hash] = defaultdict(hashlib.sha256)
-        for utterance in seeded_stream(seed, LENGTH):
-            for event in driver.fold(utterance):
-                key = (event.tenant_id, event.conversation_id)
-                derived[key].update(canonical_bytes(event))
-        found += [
-            f"{seed} {key} {digest} {state_digest} {derived[key].hexdigest()}"
-            for key, (digest, state_digest) in sorted(driver.digests().items())
-        ]
-    return found
+def lines(stream: Iterable[Json]) -> list[str]:
+    """Digest of the log, of the state, and of all derived events, by conversation."""
+    driver = EngineDriver()
+    derived: dict[Key, list[bytes]] = {}
+    for utterance in stream:
+        for event in driver.fold(utterance):
+            key = (event.tenant_id, event.conversation_id)
+            derived.setdefault(key, []).append(canonical_bytes(event))
+    return [
+        f"{key} {digest} {state_digest} {hashlib.sha256(b''.join(derived[key])).hexdigest()}"
+        for key, (digest, state_digest) in sorted(driver.digests().items())
+    ]
 
 
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    print("\n".join(lines(map(orjson.loads, sys.stdin.buffer))))

@@ -15,9 +15,20 @@ from typing import Literal, TypeAlias, TypeVar, assert_never, final
 from processor.engine.plausibility.awareness import Awareness
 from processor.engine.plausibility.bounds import BoundExceeded, Bounds
 from processor.engine.plausibility.diagrams import DiagramSpace
-from processor.engine.plausibility.formula import Formula, atoms, minded
+from processor.engine.plausibility.formula import (
+    Formula,
+    atoms,
+    has_common_knowledge,
+    minded,
+)
 from processor.engine.plausibility.log import UpdateLog
-from processor.engine.plausibility.perspective import Perspective, closure, keeps, visited
+from processor.engine.plausibility.perspective import (
+    EVERYONE_ONLY,
+    Perspective,
+    closure,
+    keeps,
+    visited,
+)
 from processor.engine.plausibility.relevance import Relevance
 from processor.engine.plausibility.replay import Replay, stepped
 from processor.engine.plausibility.semantics import AwarenessTest, Scene
@@ -95,7 +106,8 @@ class Evaluator:
             [here, *visited(formula, here)], self._replay.modal, self._bounds.perspectives
         )
         states = self._replay.states(perspectives, self._awareness_at)
-        scene = Scene(self._replay.space, states, self._awareness_at(None))
+        heard = frozenset(self._relevance.private)
+        scene = Scene(self._replay.space, states, heard, self._awareness_at(None))
         for update in self._relevance.inert_entries(variables):
             for there in perspectives:
                 states[there] = stepped(update, states[there], scene, there)
@@ -125,7 +137,18 @@ class Evaluator:
         for serial in range(lowest, len(self._log.entries)):
             update = self._log.entries[serial]
             if update is not None and self._relevance.is_relevant(update):
-                self._replay.extend(serial, update)
+                self._replay.extend(serial, update, self._heard_before(serial, update))
+
+    def _heard_before(self, serial: int, update: Update) -> Perspective:
+        """The private audiences before an entry, or before the announcements it belongs to."""
+        if update.formula is None or not has_common_knowledge(update.formula):
+            return EVERYONE_ONLY
+        while update.simultaneous and serial:
+            before = self._log.entries[serial - 1]
+            if before is not None and (not before.simultaneous or before.turn != update.turn):
+                break
+            serial -= 1
+        return self._relevance.heard_before(serial)
 
     def _renew(self, variables: int = 0) -> None:
         """Start from an empty space that is right for so many variables."""

@@ -180,6 +180,11 @@ def has_modality(formula: Formula) -> bool:
     return any(isinstance(node, modalities) for node in subformulas(formula))
 
 
+def has_common_knowledge(formula: Formula) -> bool:
+    """Whether the formula speaks of common knowledge, which is not defined everywhere."""
+    return any(isinstance(node, Common) for node in subformulas(formula))
+
+
 def minded(formula: Formula) -> tuple[str, ...]:
     """The variables whose being in somebody's mind the formula's truth depends on, each once."""
     found: dict[str, None] = {}

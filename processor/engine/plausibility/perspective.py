@@ -26,6 +26,9 @@ from processor.engine.plausibility.update import Audience
 Perspective: TypeAlias = frozenset[tuple[str, ...]]
 """The private audiences that are kept; only membership is ever asked, so order cannot show."""
 
+EVERYONE_ONLY: Perspective = frozenset()
+"""Keeps what was said to everyone, and nothing else."""
+
 
 def keeps(perspective: Perspective, audience: Audience) -> bool:
     """Whether what this audience heard belongs to the perspective."""

@@ -11,13 +11,12 @@ meets its entries at the end, where they mean the same.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeVar, final
+from typing import final
 
 from processor.engine.plausibility.formula import literal
 from processor.engine.plausibility.log import UpdateLog
+from processor.engine.plausibility.perspective import Perspective
 from processor.engine.plausibility.update import Update, UpdateKind, mentioned
-
-Key = TypeVar("Key", str, tuple[str, ...])
 
 
 @final
@@ -40,13 +39,13 @@ class _Uses:
 class Relevance:
     """An index of the log by variable, brought up to date when a question is asked.
 
-    `declared` are the variables of the live entries of kind variable; `private` the audiences of
-    all live entries that not everyone heard; both with the number of such entries.
+    `declared` are the variables of the live entries of kind variable, and how many those are;
+    `private` the audiences of the live entries that not everyone heard, and their serials.
     """
 
     def __init__(self) -> None:
         self.declared: dict[str, int] = {}
-        self.private: dict[tuple[str, ...], int] = {}
+        self.private: dict[tuple[str, ...], list[int]] = {}
         self._uses: dict[str, _Uses] = {}
         self._seen: list[Update | None] = []
         self._was_inert: dict[str, bool] = {}
@@ -81,6 +80,12 @@ class Relevance:
         sign = None if update.formula is None else literal(update.formula)
         return sign is None or not self._uses[sign[0]].is_inert()
 
+    def heard_before(self, serial: int) -> Perspective:
+        """The private audiences of the live entries before this one."""
+        return frozenset(
+            audience for audience, serials in self.private.items() if serials[0] < serial
+        )
+
     def inert_entries(self, variables: Sequence[str]) -> Iterator[Update]:
         """The entries of those of the variables that are inert, variable by variable."""
         for name in variables:
@@ -93,7 +98,7 @@ class Relevance:
 
     def _add(self, serial: int, update: Update) -> None:
         if update.audience is not None:
-            self.private[update.audience] = self.private.get(update.audience, 0) + 1
+            self.private.setdefault(update.audience, []).append(serial)
         if update.kind is UpdateKind.VARIABLE:
             for name in mentioned(update):
                 self.declared[name] = self.declared.get(name, 0) + 1
@@ -113,10 +118,14 @@ class Relevance:
     def _remove(self, serial: int, update: Update) -> None:
         """Undo `_add`; called from the highest serial down."""
         if update.audience is not None:
-            _decrement(self.private, update.audience)
+            self.private[update.audience].pop()
+            if not self.private[update.audience]:
+                del self.private[update.audience]
         if update.kind is UpdateKind.VARIABLE:
             for name in mentioned(update):
-                _decrement(self.declared, name)
+                self.declared[name] -= 1
+                if not self.declared[name]:
+                    del self.declared[name]
             return
         sign = None if update.formula is None else literal(update.formula)
         if sign is None:
@@ -138,9 +147,3 @@ class Relevance:
             uses = self._uses[name] = _Uses()
         self._was_inert.setdefault(name, uses.is_inert())
         return uses
-
-
-def _decrement(counts: dict[Key, int], key: Key) -> None:
-    counts[key] -= 1
-    if counts[key] == 0:
-        del counts[key]

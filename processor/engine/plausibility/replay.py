@@ -55,6 +55,7 @@ class Replay:
         self._entries: list[Update] = []
         self._serials: list[int] = []
         self._bases: list[int] = []
+        self._heard: list[Perspective] = []
         self._known: set[str] = set()
         self._counts: list[tuple[int, int]] = []
         self._placed = 0
@@ -69,6 +70,7 @@ class Replay:
         other._entries = self._entries.copy()
         other._serials = self._serials.copy()
         other._bases = self._bases.copy()
+        other._heard = self._heard.copy()
         other._known = self._known.copy()
         other._counts = self._counts.copy()
         other._placed = self._placed
@@ -81,6 +83,7 @@ class Replay:
             self._serials.pop()
             self._entries.pop()
             self._bases.pop()
+            self._heard.pop()
             variables, modal = self._counts.pop()
             self._known.difference_update(self.variables[variables:])
             del self.variables[variables:]
@@ -91,8 +94,11 @@ class Replay:
         for track in self._tracks.values():
             del track[len(self._entries) + 1 :]
 
-    def extend(self, serial: int, update: Update) -> None:
-        """Add a relevant entry as the last one; nothing is evaluated yet."""
+    def extend(self, serial: int, update: Update, heard: Perspective) -> None:
+        """Add a relevant entry as the last one; nothing is evaluated yet.
+
+        `heard` are the private audiences of what was said before, if the entry depends on them.
+        """
         place = len(self._entries)
         base = place
         if update.simultaneous and place:
@@ -112,6 +118,7 @@ class Replay:
         self._serials.append(serial)
         self._entries.append(update)
         self._bases.append(base)
+        self._heard.append(heard)
 
     def is_fresh(self) -> bool:
         """Whether nothing has been computed or placed yet."""
@@ -165,7 +172,10 @@ class Replay:
         update = self._entries[place]
         base = self._bases[place]
         scene = Scene(
-            self.space, {here: track[base] for here, track in tracks}, awareness(update)
+            self.space,
+            {here: track[base] for here, track in tracks},
+            self._heard[place],
+            awareness(update),
         )
         after = [(track, stepped(update, track[-1], scene, here)) for here, track in behind]
         for track, state in after:
@@ -192,7 +202,7 @@ class Replay:
     def _common_prefix(self, difference: frozenset[tuple[str, ...]]) -> int:
         """How many entries there are before one that tells such perspectives apart."""
         for place, update in enumerate(self._entries):
-            if update.audience in difference:
+            if update.audience in difference or self._heard[place] & difference:
                 return place
             if self.minded and self._serials[place] == self.minded[0][0]:
                 return place

@@ -40,10 +40,14 @@ AwarenessTest = Callable[[str, str, Perspective], bool]
 @final
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What formulas are evaluated against: the state of every needed perspective at one moment."""
+    """What formulas are evaluated against: the state of every needed perspective at one moment.
+
+    `heard` are the private audiences of the entries so far, for C_G to tell who missed something.
+    """
 
     space: WorldSpace
     states: Mapping[Perspective, State]
+    heard: Perspective
     is_aware: AwarenessTest
 
 
@@ -116,7 +120,7 @@ def _common(
     agents: tuple[str, ...], formula: Formula, scene: Scene, here: Perspective, meter: Meter
 ) -> WorldSet:
     """False wherever some path through the group's cells leads to a world that is an exception."""
-    require_common(here, agents)
+    require_common(here & scene.heard, agents)
     state = scene.states[here]
     cells = tuple(dict.fromkeys(state.cells(agent) for agent in agents))
     exceptions = state.law & ~truth(formula, scene, here, meter)
