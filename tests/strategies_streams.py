@@ -9,7 +9,7 @@ would show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -42,18 +42,6 @@ _OPERATION_WEIGHTS = {
     "expand_awareness": 1,
 }
 _OPERATIONS = tuple(name for name, weight in _OPERATION_WEIGHTS.items() for _ in range(weight))
-_SHORTENED = (
-    "operations",
-    "claims",
-    "decision",
-    "evidence",
-    "by",
-    "premises",
-    "subsumes",
-    "explains",
-    "answers",
-    "about",
-)
 _FIRST_OPERATIONS = ("observe", "observe", "hypothesize", "question")
 
 
@@ -372,36 +360,3 @@ def streams(
     """Streams of up to `length_max` utterances; they shrink to few and plain ones."""
     maker = StreamMaker(DrawnDice(draw), conversations)
     return [maker.utterance() for _ in range(draw(st.integers(1, length_max)))]
-
-
-def smaller(stream: Stream, fails: Callable[[Stream], bool]) -> Stream:
-    """The failing stream without the utterances, operations and references it can do without."""
-    while True:
-        shorter = next((s for s in _reductions(stream) if fails(s)), None)
-        if shorter is None:
-            return stream
-        stream = shorter
-
-
-def _reductions(stream: Stream) -> Iterator[Stream]:
-    """The stream with one thing left out, the largest things first."""
-    for position in range(len(stream)):
-        yield stream[:position] + stream[position + 1 :]
-    for position, utterance in enumerate(stream):
-        for shorter in _shorter_lists(utterance):
-            yield [*stream[:position], shorter, *stream[position + 1 :]]
-
-
-def _shorter_lists(part: Json) -> Iterator[Json]:
-    """The object with one element less in one of its lists, at any depth."""
-    for name in _SHORTENED:
-        value = part.get(name)
-        if isinstance(value, dict):
-            for shorter in _shorter_lists(value):
-                yield {**part, name: shorter}
-        if isinstance(value, list):
-            for index, element in enumerate(value):
-                yield {**part, name: value[:index] + value[index + 1 :]}
-                if isinstance(element, dict):
-                    for shorter in _shorter_lists(element):
-                        yield {**part, name: [*value[:index], shorter, *value[index + 1 :]]}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import assert_never, final
+from typing import NamedTuple, assert_never, final
 
 from processor.engine.formulas import formula_of
 from processor.engine.plausibility.update import Update
@@ -43,8 +43,7 @@ from schemas.operations import (
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Impact:
+class Impact(NamedTuple):
     """A record left good standing: what rested on it right after that operation; ids ascending."""
 
     withdrawn: str
@@ -181,7 +180,8 @@ def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
     target = run.state.records[operation.target]
     if not target.is_decision:
         run.decided.append(target)
-    run.transition.set_standing(target, Standing.RESOLVED, cause)
+    if target.standing is not Standing.RESOLVED:
+        run.transition.set_standing(target, Standing.RESOLVED, cause)
     for subsumed in operation.subsumes:
         run.transition.add_link(run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause)
     premises = _supports(run, operation.premises, cause)

@@ -7,9 +7,8 @@ refused, the same way by every reader, and leaves no trace, not even in the dige
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never, final
+from typing import NamedTuple, assert_never, final
 
 from processor.engine.conversation import Conversation
 from processor.engine.derive import derive_candidate, derive_failed_turn, derive_turn
@@ -46,16 +45,14 @@ class RefusalReason(StrEnum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(NamedTuple):
     """An event that does not fit the conversation."""
 
     reason: RefusalReason
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Advanced:
+class Advanced(NamedTuple):
     """The bare outcome of an event: what a turn did, or what each claim of a candidate got."""
 
     outcome: TurnOutcome | None = None
@@ -63,8 +60,7 @@ class Advanced:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(NamedTuple):
     """What an event brought about: the derived events in order, and the bare outcome."""
 
     events: tuple[DerivedEvent, ...]
@@ -161,7 +157,7 @@ def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Can
             verdicts = tuple(verify(conversation.state, claim.associated()) for claim in claims)
             return Advanced(verdicts=verdicts), []
         case ConversationSetUp():
-            transition = run_setup(conversation.state, event.setup)
+            transition = run_setup(conversation.state, event.setup, event.audience)
             _keep(conversation, transition, conversation.turn)
             return Advanced(), transition.change
         case ConversationErased():

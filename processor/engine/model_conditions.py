@@ -9,8 +9,7 @@ operation before it has changed anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import assert_never, final
+from typing import NamedTuple, assert_never, final
 
 from processor.engine.apply import Run
 from processor.engine.errors import Refusal
@@ -47,8 +46,7 @@ from schemas.operations import (
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(NamedTuple):
     """What applying the operation to the model will need to know.
 
     `formula` is the operation's own; `contradicted` are the records an observation is impossible
@@ -74,7 +72,7 @@ def assess(run: Run, operation: Operation) -> Assessment | Refusal:
         assessment = _assess(run, operation)
         if isinstance(assessment, Refusal):
             return assessment
-        return replace(assessment, meanings=meanings)
+        return assessment._replace(meanings=meanings)
     except FormulaError as too_deep:
         return Refusal(RejectionCode.BOUND_EXCEEDED, str(too_deep), ())
     except BoundExceeded as bound:

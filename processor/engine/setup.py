@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from processor.engine.plausibility.formula import Atom
 from processor.engine.plausibility.update import Update, UpdateKind
+from processor.engine.record import Audience
 from processor.engine.state import State
 from processor.engine.transition import Transition
 from schemas.utterance import SetupBody
@@ -12,10 +13,10 @@ SETUP_TURN = 0
 """A setup comes before the first turn."""
 
 
-def run_setup(state: State, setup: SetupBody) -> Transition:
+def run_setup(state: State, setup: SetupBody, audience: Audience) -> Transition:
     """Declare the agents and variables; the caller commits the transition.
 
-    The setup is for everyone to hear: all are aware of the variables it names.
+    Who hears the setup is aware of the variables it names.
     """
     transition = Transition(state)
     for agent in setup.agents:
@@ -23,10 +24,15 @@ def run_setup(state: State, setup: SetupBody) -> Transition:
             transition.declare_role(agent.id, agent.role)
     for variable in setup.variables:
         transition.update_model(
-            Update(turn=SETUP_TURN, kind=UpdateKind.VARIABLE, formula=Atom(variable))
+            Update(
+                turn=SETUP_TURN,
+                kind=UpdateKind.VARIABLE,
+                formula=Atom(variable),
+                audience=audience,
+            )
         )
         if not state.awareness.is_everyone_aware(variable):
-            transition.expand_awareness(variable, None, None, SETUP_TURN)
+            transition.expand_awareness(variable, None, audience, SETUP_TURN)
     for agent_id, variables in sorted(setup.observes.items()):
         transition.update_model(
             Update(
@@ -34,6 +40,7 @@ def run_setup(state: State, setup: SetupBody) -> Transition:
                 kind=UpdateKind.OBSERVES,
                 agent=agent_id,
                 variables=tuple(sorted(set(variables))),
+                audience=audience,
             )
         )
     return transition

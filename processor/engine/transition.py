@@ -211,9 +211,9 @@ class Transition:
 
     def rollback(self) -> None:
         """Take everything back, last change first."""
-        for undo, argument in reversed(self._undo):
+        while self._undo:
+            undo, argument = self._undo.pop()
             undo(argument)
-        self._undo.clear()
         for record in self.lost:
             record.grounded = True
         for record in self.core_lost:

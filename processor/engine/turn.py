@@ -13,8 +13,7 @@ no assumed revision is refused. The assumption only shrinks, so this ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 from processor.engine.apply import Impact, Run, apply_to_map
 from processor.engine.errors import Refusal
@@ -33,8 +32,7 @@ _RANK = {op: rank for rank, op in enumerate(OPERATION_ORDER)}
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class TurnOutcome:
+class TurnOutcome(NamedTuple):
     """What a statement did; ids ascending unless said otherwise, indexes as given and ascending.
 
     `decisions` are the records somebody may act on whose grounding became worse in this turn, or

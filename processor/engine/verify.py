@@ -30,9 +30,6 @@ class Verdict:
     disputed: tuple[str, ...] = ()
 
 
-NO_RECORD = Verdict(Outcome.UNGROUNDED, Grade.UNGROUNDED, reason=VerdictReason.NO_RECORD)
-
-
 def is_grounded(record: Record) -> bool:
     """The strict answer in constant time."""
     return record.grounded
@@ -48,12 +45,18 @@ def grade(record: Record) -> Grade:
 def verify(state: State, ids: Sequence[str]) -> Verdict:
     """Check a claim that rests on these records: grounded iff every one of them is.
 
-    An unknown id, or no id at all, is ungrounded for want of a record.
+    An unknown id, or no id at all, is ungrounded for want of a record; what is wrong with the known
+    ones is said all the same.
     """
     records = [state.records.get(id_) for id_ in ids]
     known = [record for record in records if record is not None]
     if not known or len(known) < len(records):
-        return NO_RECORD
+        return Verdict(
+            Outcome.UNGROUNDED,
+            Grade.UNGROUNDED,
+            failures=failures(known),
+            reason=VerdictReason.NO_RECORD,
+        )
     if not all(record.grounded for record in known):
         core = all(record.core_grounded for record in known)
         return Verdict(

@@ -139,7 +139,12 @@ class NaiveConversation:
     def _verdict(self, candidate: Json | None, record: str | None, names: tuple[str, ...]) -> Json:
         """A claim is grounded iff all of its records are known and grounded."""
         if not names or not set(names) <= set(self.map.records):
-            return self._plain_verdict(candidate, record, "ungrounded", "ungrounded", "no_record")
+            known = tuple(name for name in names if name in self.map.records)
+            verdict = self._plain_verdict(
+                candidate, record, "ungrounded", "ungrounded", "no_record"
+            )
+            verdict["data"]["failures"] = failures(self.map, known)
+            return verdict
         if all(ask.grounded(self.map, name) for name in names):
             verdict = self._plain_verdict(candidate, record, "grounded", "grounded", None)
             verdict["data"]["support"] = sorted(ask.closure(self.map, names))

@@ -14,7 +14,7 @@ from processor.engine.record import Record as EngineRecord
 from processor.engine.snapshot import dump, load
 from processor.engine.state import State
 from schemas.contract import Contract
-from schemas.derived import DerivedEvent, Standing
+from schemas.derived import DerivedEvent
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes, decode_utterance
 from tests.oracles.naive_map import Change, Json, Map, Record
@@ -116,10 +116,8 @@ def as_map(state: State) -> Map:
 
 
 def changes(record: EngineRecord) -> tuple[Change, ...]:
-    """The changes of standing; a renewed resolution stands in the trail but changes nothing."""
-    found: list[Change] = []
-    for entry in record.happened(Happening.STANDING):
-        renewed = found and found[-1].standing == entry.value == Standing.RESOLVED
-        if not renewed:
-            found.append(Change(str(entry.value), entry.turn, entry.op, entry.by, entry.speaker))
-    return tuple(found)
+    """The changes of standing, in order."""
+    return tuple(
+        Change(str(entry.value), entry.turn, entry.op, entry.by, entry.speaker)
+        for entry in record.happened(Happening.STANDING)
+    )

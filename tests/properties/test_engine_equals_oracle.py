@@ -16,12 +16,12 @@ from tests.oracles import naive_queries as ask
 from tests.oracles.naive_engine import NaiveConversation, NaiveEngine
 from tests.oracles.naive_map import EVERYONE, Json, Map
 from tests.properties.engine_driver import EngineDriver, as_map
+from tests.properties.shrinking import smaller
 from tests.strategies_streams import (
     AGENTS,
     PROPOSITIONS,
     Stream,
     seeded_stream,
-    smaller,
     streams,
 )
 

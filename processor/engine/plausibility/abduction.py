@@ -53,7 +53,8 @@ def contradicted_records(model: Model, record: str, formula: Formula) -> tuple[s
     """A minimal set of records without which `record & formula` would be possible.
 
     Minimal: with any one of them kept it is impossible. Of several such sets, one of later records
-    is preferred. Empty if it is possible as it is, or if no records are to blame. The model is left as it was. Raises BoundExceeded, and CommonKnowledgeUndefined.
+    is preferred. Empty if it is possible as it is, or if no records are to blame. The model is left
+    as it was. Raises BoundExceeded, and CommonKnowledgeUndefined.
     """
     content = And((Atom(record), formula))
 

@@ -15,7 +15,7 @@ they miss it the list is gone through again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 from processor.engine.plausibility.bounds import Meter
@@ -42,14 +42,16 @@ class State:
     """The model after some entries.
 
     `law` are the possible worlds; `observed` what each agent sees; `upgrades` the newest upgrade
-    and through it the others; `upgraded` says that the newest one led here from `previous`;
-    `steps` is what the law took to compute. `best` is filled when somebody asks.
+    and through it the others; `upgraded` says that the newest one led here from `previous`.
+    `positions` are those of the variables of all entries so far, as bits; `steps` is what the law
+    took to compute. `best` is filled when somebody asks.
     """
 
     law: WorldSet
     observed: Mapping[str, Cells]
     upgrades: Upgrade | None
     previous: State | None
+    positions: int
     steps: int
     steps_max: int
     upgraded: bool = False
@@ -70,15 +72,19 @@ class Upgrade:
 
     A radical upgrade (`origin` None) puts its worlds first for everybody. A conservative one puts
     the most plausible of its worlds first, for each agent and cell as they were in `origin`.
+    Neither this upgrade nor an older one depends on variables other than those at `positions`.
     """
 
-    __slots__ = ("_chosen", "_origin", "_worlds", "older")
+    __slots__ = ("_chosen", "_origin", "_worlds", "older", "positions")
 
-    def __init__(self, worlds: WorldSet, origin: State | None, older: Upgrade | None) -> None:
+    def __init__(
+        self, worlds: WorldSet, origin: State | None, older: Upgrade | None, positions: int
+    ) -> None:
         self._worlds = worlds
         self._origin = origin
         self._chosen: dict[str, WorldSet] = {}
         self.older = older
+        self.positions = positions
 
     def promoted(self, agent: str, meter: Meter) -> WorldSet:
         """The worlds that the upgrade puts first for the agent."""
@@ -99,24 +105,52 @@ class Upgrade:
             upgrade = upgrade.older
 
 
-def announced(state: State, law: WorldSet, steps: int) -> State:
+def first_state(everything: WorldSet, steps_max: int) -> State:
+    """Every world is possible, all are equally plausible, and nobody sees anything."""
+    return State(everything, {}, None, None, 0, 0, steps_max)
+
+
+def announced(state: State, law: WorldSet, positions: int, steps: int) -> State:
     """The state with a smaller law."""
-    return State(law, state.observed, state.upgrades, state, steps, state.steps_max)
-
-
-def upgraded(state: State, worlds: WorldSet, conservative: bool, steps: int) -> State:
-    """The state with one more upgrade."""
-    upgrade = Upgrade(worlds, state if conservative else None, state.upgrades)
-    return State(
-        state.law, state.observed, upgrade, state, steps, state.steps_max, upgraded=True
+    return replace(
+        state,
+        law=law,
+        previous=state,
+        positions=state.positions | positions,
+        steps=steps,
+        upgraded=False,
+        best={},
     )
 
 
-def observing(state: State, agent: str, variables: tuple[str, ...]) -> State:
+def upgraded(
+    state: State, worlds: WorldSet, conservative: bool, positions: int, steps: int
+) -> State:
+    """The state with one more upgrade."""
+    positions |= state.positions
+    origin = state if conservative else None
+    return replace(
+        state,
+        upgrades=Upgrade(worlds, origin, state.upgrades, positions),
+        previous=state,
+        positions=positions,
+        steps=steps,
+        upgraded=True,
+        best={},
+    )
+
+
+def observing(state: State, agent: str, variables: tuple[str, ...], positions: int) -> State:
     """The state in which the agent sees these variables too."""
     seen = tuple(sorted({*state.cells(agent), *variables}))
-    observed = {**state.observed, agent: seen}
-    return State(state.law, observed, state.upgrades, state, state.steps, state.steps_max)
+    return replace(
+        state,
+        observed={**state.observed, agent: seen},
+        previous=state,
+        positions=state.positions | positions,
+        upgraded=False,
+        best={},
+    )
 
 
 def best_worlds(state: State, agent: str) -> WorldSet:
@@ -177,8 +211,13 @@ def _complete(
 def _filtered(
     upgrades: Upgrade | None, agent: str, cells: Cells, worlds: WorldSet, meter: Meter
 ) -> WorldSet:
-    """The definition: from the newest upgrade to the oldest, keep per cell what satisfies it."""
+    """The definition: from the newest upgrade to the oldest, keep per cell what satisfies it.
+
+    It ends early when the worlds that are left agree on all that older upgrades depend on.
+    """
     for upgrade in upgrades or ():
+        if worlds.decides(upgrade.positions):
+            break
         kept = worlds & upgrade.promoted(agent, meter)
         meter.spend(kept.nodes)
         if not kept.is_empty():

@@ -8,7 +8,7 @@ that order alone. A result of more than `bounds.nodes` nodes raises BoundExceede
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import NamedTuple, final
 
 from processor.engine.plausibility.bounds import BoundExceeded, Bounds
 from processor.engine.plausibility.manager import Manager, Node, open_manager
@@ -45,28 +45,32 @@ class DiagramSpace:
 
     def everything(self) -> DiagramSet:
         """All worlds."""
-        return DiagramSet(self, self._manager.true, 1)
+        return DiagramSet(self, self._manager.true, 1, EVERYTHING)
 
     def where(self, variable: str) -> DiagramSet:
         """The worlds at which the variable is true."""
-        return self.bounded(self._variables[variable])
+        signs = Signs(true=1 << self._positions[variable], false=0, exact=True)
+        return self.bounded(self._variables[variable], signs)
 
-    def bounded(self, root: Node) -> DiagramSet:
+    def bounded(self, root: Node, signs: Signs) -> DiagramSet:
         """The set of a diagram. Raises BoundExceeded (nodes) if the diagram is too large."""
         nodes = len(root)
         if nodes > self._nodes_max:
             raise BoundExceeded("nodes", self._nodes_max)
-        return DiagramSet(self, root, nodes)
+        return DiagramSet(self, root, nodes, NOTHING if self.is_true(~root) else signs)
 
-    def both(self, left: DiagramSet, right: DiagramSet) -> DiagramSet:
+    def both(self, left: DiagramSet, right: DiagramSet, signs: Signs) -> DiagramSet:
         """The intersection. Raises BoundExceeded (nodes)."""
         if left.nodes * right.nodes > NODE_PAIRS_MAX:
             raise BoundExceeded("nodes", self._nodes_max)
-        return self.bounded(self._manager.both(left.root, right.root))
+        return self.bounded(self._manager.both(left.root, right.root), signs)
 
-    def spread(self, root: Node, visible: tuple[str, ...]) -> DiagramSet:
+    def spread(self, worlds: DiagramSet, visible: tuple[str, ...]) -> DiagramSet:
         """The set with every variable that is not visible projected away."""
-        return self.bounded(self._manager.project(self._hidden_cube(visible), root))
+        seen = sum(1 << self._positions[name] for name in visible if name in self._positions)
+        true, false, exact = worlds.signs
+        signs = Signs(true & seen, false & seen, exact)
+        return self.bounded(self._manager.project(self._hidden_cube(visible), worlds.root), signs)
 
     def is_true(self, root: Node) -> bool:
         """Whether the diagram is the one of all worlds."""
@@ -85,34 +89,84 @@ class DiagramSpace:
 
 
 @final
+class Signs(NamedTuple):
+    """Variables that have one value in all worlds of a set, as bits by position.
+
+    They are those that came together while the set was made; there may be more. `exact` says that
+    the set is all worlds with these values.
+    """
+
+    true: int
+    false: int
+    exact: bool
+
+    def implies(self, other: Signs) -> bool:
+        """Whether worlds with these values are all in the set that has the other signs."""
+        return other.exact and not (other.true & ~self.true or other.false & ~self.false)
+
+
+EVERYTHING = Signs(true=0, false=0, exact=True)
+NOTHING = Signs(true=0, false=0, exact=False)
+
+
+@final
 class DiagramSet:
-    """A world set as the root of a diagram of its space; `nodes` is the size of the diagram."""
+    """A world set as the root of a diagram of its space; `nodes` is the size of the diagram.
 
-    __slots__ = ("_space", "nodes", "root")
+    Most sets of a long log are made of literals, so their signs are kept: they tell at once that
+    two sets have nothing in common, or that one includes the other.
+    """
 
-    def __init__(self, space: DiagramSpace, root: Node, nodes: int) -> None:
+    __slots__ = ("_space", "nodes", "root", "signs")
+
+    def __init__(self, space: DiagramSpace, root: Node, nodes: int, signs: Signs) -> None:
         self._space = space
         self.root = root
         self.nodes = nodes
+        self.signs = signs
 
     def __and__(self, other: DiagramSet, /) -> DiagramSet:
-        return self._space.both(self, other)
+        ours, theirs = self.signs, other.signs
+        if ours.implies(theirs) or self.is_empty():
+            return self
+        if theirs.implies(ours) or other.is_empty():
+            return other
+        true, false = ours.true | theirs.true, ours.false | theirs.false
+        if true & false:
+            return ~self._space.everything()
+        return self._space.both(self, other, Signs(true, false, ours.exact and theirs.exact))
 
     def __or__(self, other: DiagramSet, /) -> DiagramSet:
-        return ~self._space.both(~self, ~other)
+        if self.is_empty():
+            return other
+        if other.is_empty():
+            return self
+        ours, theirs = self.signs, other.signs
+        neither = self._space.both(~self, ~other, NOTHING)
+        signs = Signs(ours.true & theirs.true, ours.false & theirs.false, exact=False)
+        return DiagramSet(self._space, ~neither.root, neither.nodes, signs)
 
     def __invert__(self) -> DiagramSet:
-        return DiagramSet(self._space, ~self.root, self.nodes)
+        true, false, exact = self.signs
+        is_literal = exact and (true | false).bit_count() == 1
+        signs = Signs(false, true, exact=True) if is_literal else NOTHING
+        if self.is_empty():
+            signs = EVERYTHING
+        return DiagramSet(self._space, ~self.root, self.nodes, signs)
 
     def is_empty(self) -> bool:
         """Whether there is no world in it."""
-        return self._space.is_true(~self.root)
+        return self.nodes == 1 and self._space.is_true(~self.root)
+
+    def decides(self, positions: int) -> bool:
+        """Whether all its worlds are known to agree on the variables at these positions."""
+        return not positions & ~(self.signs.true | self.signs.false)
 
     def spread(self, visible: tuple[str, ...]) -> DiagramSet:
         """Every world that agrees with some world of the set on the visible variables."""
-        if self.is_empty() or visible:
-            return self._space.spread(self.root, visible)
-        return self._space.everything()
+        if self.is_empty():
+            return self
+        return self._space.spread(self, visible) if visible else self._space.everything()
 
     def count(self, variables: Sequence[str]) -> int:
         """How many assignments to these variables the worlds of the set make."""

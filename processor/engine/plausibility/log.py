@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar, final
 
+from processor.engine.plausibility.formula import Atom
 from processor.engine.plausibility.update import Update, is_explicit
 
 Key = TypeVar("Key", str, int)
@@ -48,7 +49,7 @@ class UpdateLog:
             self._of_turn[update.turn].append(serial)
         else:
             self._of_turn[update.turn] = [serial]
-        if is_explicit(update):
+        if type(update.formula) is not Atom and is_explicit(update):
             self.explicit += 1
 
     def contract(self, record: str) -> tuple[Update, ...]:

@@ -16,7 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never, final
 
-from processor.engine.plausibility.beliefs import State, announced, observing, upgraded
+from processor.engine.plausibility.beliefs import (
+    State,
+    announced,
+    first_state,
+    observing,
+    upgraded,
+)
 from processor.engine.plausibility.bounds import Bounds, CommonKnowledgeUndefined, Meter
 from processor.engine.plausibility.formula import (
     Formula,
@@ -197,7 +203,7 @@ class Replay:
             common = self._common_prefix(here ^ there)
             if min(common + 1, len(track)) > len(best):
                 best = track[: common + 1]
-        return best or [self._first_state()]
+        return best or [first_state(self.space.everything(), self._bounds.steps)]
 
     def _common_prefix(self, difference: frozenset[tuple[str, ...]]) -> int:
         """How many entries there are before one that tells such perspectives apart."""
@@ -208,8 +214,6 @@ class Replay:
                 return place
         return len(self._entries)
 
-    def _first_state(self) -> State:
-        return State(self.space.everything(), {}, None, None, 0, self._bounds.steps)
 
 
 def stepped(update: Update, state: State, scene: Scene, here: Perspective) -> State:
@@ -218,7 +222,7 @@ def stepped(update: Update, state: State, scene: Scene, here: Perspective) -> St
         return state
     if update.kind is UpdateKind.OBSERVES:
         assert update.agent is not None
-        return observing(state, update.agent, update.variables)
+        return observing(state, update.agent, update.variables, _positions(update, scene.space))
     if update.kind is UpdateKind.VARIABLE:
         return state
     assert update.formula is not None
@@ -227,15 +231,16 @@ def stepped(update: Update, state: State, scene: Scene, here: Perspective) -> St
         worlds = _worlds(update.formula, scene, here, meter)
     except CommonKnowledgeUndefined:
         return state
+    positions = _positions(update, scene.space)
     match update.kind:
         case UpdateKind.LAW | UpdateKind.ANNOUNCEMENT:
             law = state.law & worlds
             meter.spend(law.nodes)
-            return state if law.is_empty() else announced(state, law, meter.spent)
+            return state if law.is_empty() else announced(state, law, positions, meter.spent)
         case UpdateKind.RADICAL:
-            return upgraded(state, worlds, False, meter.spent)
+            return upgraded(state, worlds, False, positions, meter.spent)
         case UpdateKind.CONSERVATIVE:
-            return upgraded(state, worlds, True, meter.spent)
+            return upgraded(state, worlds, True, positions, meter.spent)
         case _:
             assert_never(update.kind)
 
@@ -247,3 +252,8 @@ def _worlds(formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> 
         return truth(formula, scene, here, meter)
     name, positive = sign
     return scene.space.where(name) if positive else ~scene.space.where(name)
+
+
+def _positions(update: Update, space: WorldSpace) -> int:
+    """The places of the update's variables, as bits."""
+    return sum(1 << (space.position(name) or 0) for name in mentioned(update))

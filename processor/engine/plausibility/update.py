@@ -107,7 +107,7 @@ class Update:
 def is_explicit(update: Update) -> bool:
     """Whether the update carries a formula that says more than that a variable holds or not."""
     formula = update.formula
-    return formula is not None and type(formula) is not Atom and literal(formula) is None
+    return formula is not None and literal(formula) is None
 
 
 def mentioned(update: Update) -> tuple[str, ...]:

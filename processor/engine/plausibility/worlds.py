@@ -33,6 +33,12 @@ class WorldSet(Protocol):
     def is_empty(self) -> bool:
         """Whether there is no world in it."""
 
+    def decides(self, positions: int) -> bool:
+        """Whether all its worlds are known to agree on the variables at these positions, as bits.
+
+        False may also mean that nobody looked.
+        """
+
     def spread(self, visible: tuple[str, ...]) -> Self:
         """Every world that agrees with some world of the set on the visible variables.
 
@@ -161,6 +167,10 @@ class ExplicitSet:
     def is_empty(self) -> bool:
         """Whether there is no world in it."""
         return self._bits == 0
+
+    def decides(self, positions: int) -> bool:
+        """Not known: with few variables it is not worth knowing."""
+        return False
 
     def spread(self, visible: tuple[str, ...]) -> Self:
         """Every world that agrees with some world of the set on the visible variables."""
