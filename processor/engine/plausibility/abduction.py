@@ -50,25 +50,28 @@ def hypothesis_rejection(
 
 
 def contradicted_records(model: Model, record: str, formula: Formula) -> tuple[str, ...]:
-    """A minimal set of records without which `record & formula` would be possible.
+    """A minimal set of records that `record & formula` contradicts.
 
-    Minimal: with any one of them kept it is impossible. Of several such sets, one of later records
-    is preferred. Empty if it is possible as it is, or if no records are to blame. The model is left
-    as it was. Raises BoundExceeded, and CommonKnowledgeUndefined.
+    Together they rule it out; without any one of them they do not. Of several such sets, one of
+    later records is preferred. Empty if it is possible as it is, or if what no record stands for
+    rules it out alone. The model is left as it was. Raises BoundExceeded, and
+    CommonKnowledgeUndefined.
     """
     content = And((Atom(record), formula))
+    candidates = model.lawful_records()
 
     @cache
-    def is_possible_without(records: tuple[str, ...]) -> bool:
+    def is_ruled_out_by(kept: tuple[str, ...]) -> bool:
+        keeps = frozenset(kept)
         with model.supposing():
-            for each in records:
-                model.contract(each)
-            return model.possible(content)
+            for each in candidates:
+                if each not in keeps:
+                    model.contract(each)
+            return not model.possible(content)
 
-    candidates = model.lawful_records()
-    if is_possible_without(()) or not is_possible_without(candidates):
+    if not is_ruled_out_by(candidates) or is_ruled_out_by(()):
         return ()
-    return _minimal(candidates, (), is_possible_without)
+    return _minimal(candidates, (), is_ruled_out_by)
 
 
 def _minimal(

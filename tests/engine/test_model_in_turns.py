@@ -1,0 +1,278 @@
+"""What turns do to the plausibility model, and what it says of operations with formulas."""
+
+from __future__ import annotations
+
+import pytest
+
+from processor.engine.plausibility.bounds import Bounds
+from processor.engine.plausibility.syntax import parse
+from schemas.derived import Outcome, VerdictEvent
+from tests.engine.given import (
+    Given,
+    Json,
+    hypothesize,
+    inline,
+    observe,
+    resolve,
+    revise,
+    support,
+    undermine,
+)
+
+
+def holds(given: Given, formula: str) -> bool:
+    """Whether the formula is true at every world that is left."""
+    return given.conversation.state.model.holds(parse(formula))
+
+
+def outcome(given: Given, record: str) -> Outcome:
+    """The verdict on a draft that rests on one record."""
+    verdict = given.utter(kind="candidate", claims=[{"record": record}])[0]
+    assert isinstance(verdict, VerdictEvent)
+    return verdict.outcome
+
+
+def consensual(target: str, **fields: object) -> Json:
+    """A record settled on by everybody."""
+    return {"op": "resolve", "target": target, "mode": "consensual", **fields}
+
+
+def test_an_observation_announces_its_id_and_its_content() -> None:
+    """Everybody knows both afterwards, and that everybody knows."""
+    given = Given()
+    given.say(observe("o", formula="p & q"))
+    assert holds(given, "K_ann (o & p & q)")
+    assert holds(given, "C_{ann,bob} p")
+
+
+def test_an_impossible_observation_is_kept_and_disputed_with_what_it_contradicts() -> None:
+    """Nothing is refused; a draft on either side abstains until one side is revised."""
+    given = Given()
+    given.say(
+        observe("o1", formula="p"), observe("o2", formula="p -> q"), observe("o3", formula="r")
+    )
+    turn = given.say(observe("o4", formula="~q"))
+    assert turn.rejections == ()
+    assert [note.code for note in turn.notes] == ["announcement_withheld"]
+    state = given.conversation.state
+    assert state.records["o4"].stands
+    assert sorted(state.disputed) == ["o1", "o2", "o4"]
+    assert holds(given, "q")
+    assert [outcome(given, r) for r in ("o1", "o2", "o3", "o4")] == [
+        Outcome.ABSTAIN,
+        Outcome.ABSTAIN,
+        Outcome.GROUNDED,
+        Outcome.ABSTAIN,
+    ]
+
+
+@pytest.mark.parametrize("revised", ["o1", "o4"])
+def test_a_revision_of_either_side_clears_the_dispute(revised: str) -> None:
+    """Whoever gives in, the other side is no longer disputed."""
+    given = Given()
+    given.say(observe("o1", formula="p"))
+    given.say(observe("o4", formula="~p"))
+    assert sorted(given.conversation.state.disputed) == ["o1", "o4"]
+    given.say(revise(revised, inline("n")))
+    assert not given.conversation.state.disputed
+    other = "o4" if revised == "o1" else "o1"
+    assert outcome(given, other) is Outcome.GROUNDED
+
+
+def test_observations_of_one_turn_can_contradict_each_other() -> None:
+    """The later one in the list is withheld, the earlier one announced."""
+    given = Given()
+    given.say(observe("o1", formula="p"), observe("o2", formula="~p"))
+    assert sorted(given.conversation.state.disputed) == ["o1", "o2"]
+    assert holds(given, "p")
+
+
+def test_observations_of_one_turn_are_evaluated_before_any_of_them() -> None:
+    """Said at once, 'I do not know p' and 'p' are both true; one after the other, not."""
+    given = Given()
+    given.say(observe("a", formula="~K_bob p"), observe("b", formula="p"))
+    assert not given.conversation.state.disputed
+    given = Given()
+    given.say(observe("b", formula="p"))
+    given.say(observe("a", formula="~K_bob p"))
+    assert sorted(given.conversation.state.disputed) == ["a", "b"]
+
+
+def test_an_unforeseen_observation_is_a_problem_until_it_is_explained() -> None:
+    """It reopens when what explained it is given up; a foreseen one poses none."""
+    given = Given()
+    given.say(observe("o", formula="p"))
+    state = given.conversation.state
+    assert [problem.id for problem in state.open_problems()] == ["o"]
+    given.say(hypothesize("h", explains=["o"], formula="cause & (cause -> p)"))
+    assert state.open_problems() == ()
+    given.say(revise("h", inline("n")))
+    assert [problem.id for problem in state.open_problems()] == ["o"]
+    given.say(observe("again", formula="p"))
+    assert [problem.id for problem in state.open_problems()] == ["o"]
+
+
+def test_a_bare_observation_surprises_nobody() -> None:
+    """Without a formula there is nothing to be surprised at."""
+    given = Given()
+    given.say(observe("o"))
+    assert given.conversation.state.open_problems() == ()
+
+
+@pytest.mark.parametrize(
+    ("formula", "explains", "code"),
+    [
+        ("cause & (cause -> p)", ["o"], None),
+        ("cause -> p", ["o"], "not_explanatory"),
+        ("~r", [], "inconsistent_with_model"),
+        ("r", ["k"], None),
+        ("unrelated", [], None),
+        ("(a & b & c) | ~(a & b & c)", ["o"], "not_explanatory"),
+    ],
+)
+def test_a_hypothesis_must_be_new_possible_and_explain(
+    formula: str, explains: list[str], code: str | None
+) -> None:
+    """It is tested in the model without what it explains."""
+    given = Given()
+    given.say(observe("o", formula="p"), observe("k", formula="r"))
+    refused = given.refused(hypothesize("h", formula=formula, explains=explains))
+    assert refused == ([] if code is None else [(0, code)])
+
+
+def test_what_is_believed_already_is_no_hypothesis() -> None:
+    """Its own variable would have to be believed too, which only an earlier mention can bring."""
+    given = Given()
+    given.say(observe("o", formula="h & p"))
+    assert given.refused(hypothesize("h", formula="p")) == [(0, "already_believed")]
+
+
+def test_undermining_takes_belief_and_revising_takes_knowledge() -> None:
+    """Belief in the contrary after undermining, knowledge only after a negating revision."""
+    given = Given()
+    given.say(observe("o", formula="p"))
+    given.say(hypothesize("h", explains=["o"], formula="c & (c -> p)"))
+    assert holds(given, "B_ann h & ~K_ann h")
+    given.say(undermine("h", inline("e"), contrast=True))
+    assert holds(given, "B_ann ~h & ~K_ann ~h")
+    given.say(revise("h", inline("n"), negates=True))
+    assert holds(given, "K_ann ~h")
+
+
+def test_giving_up_a_record_takes_out_what_it_brought() -> None:
+    """The content of an abandoned observation is no longer known; other content is."""
+    given = Given()
+    given.say(observe("o1", formula="p"), observe("o2", formula="q"))
+    given.say(revise("o1", inline("n")))
+    assert not holds(given, "p")
+    assert not holds(given, "~p")
+    assert holds(given, "K_ann q")
+
+
+def test_giving_up_the_evidence_takes_back_what_it_undermined() -> None:
+    """The downgrade is tagged with its evidence, not with its target."""
+    given = Given()
+    given.say(hypothesize("h"), undermine("h", inline("e"), contrast=True))
+    assert holds(given, "B_ann ~h")
+    given.say(revise("e", inline("n")))
+    assert holds(given, "B_ann h")
+
+
+def test_a_record_revised_in_the_turn_that_brings_it_leaves_nothing_in_the_model() -> None:
+    """What the turn appended for it is dropped at the revision."""
+    given = Given()
+    given.say(observe("o", formula="p"), revise("o", inline("n")))
+    assert not holds(given, "p")
+    assert not holds(given, "o")
+
+
+def test_a_turn_may_propose_what_its_own_revision_makes_possible() -> None:
+    """Revisions that will be accepted are contracted before the turn's hypotheses are tested."""
+    given = Given()
+    given.say(observe("o", formula="~p"))
+    assert given.refused(hypothesize("h", formula="p")) == [(0, "inconsistent_with_model")]
+    turn = given.say(hypothesize("g", formula="p"), revise("o", "g"))
+    assert turn.rejections == ()
+    assert holds(given, "B_ann g")
+
+
+def test_a_revision_that_is_refused_makes_nothing_possible() -> None:
+    """A hypothesis that leans on a refused revision of its turn is refused too."""
+    given = Given()
+    given.say(observe("o", formula="~p"))
+    assert given.refused(hypothesize("g", formula="p"), revise("o", "ghost")) == [
+        (0, "inconsistent_with_model"),
+        (1, "unknown_reference"),
+    ]
+    assert holds(given, "K_ann ~p")
+    assert given.conversation.state.records["o"].stands
+
+
+def test_a_negation_that_is_impossible_is_skipped_and_said() -> None:
+    """Another announcement holds the target true, so its negation would leave no world."""
+    given = Given()
+    given.say(observe("o", formula="p"), observe("k", formula="o"))
+    turn = given.say(revise("o", inline("n"), negates=True))
+    assert [note.code for note in turn.notes] == ["negation_skipped"]
+    assert holds(given, "o")
+    assert not given.conversation.state.records["o"].stands
+
+
+def test_consent_on_what_is_impossible_is_refused_and_authority_is_not() -> None:
+    """A consensual resolution announces its target; an authoritative one announces nothing."""
+    given = Given()
+    given.say(hypothesize("h", formula="p"))
+    given.say(observe("o", formula="~h"))
+    assert given.refused(consensual("h")) == [(0, "inconsistent_with_model")]
+    assert given.refused(resolve("h")) == []
+
+
+def test_support_is_conservative_unless_it_is_specific() -> None:
+    """A conservative upgrade promotes the best worlds only, a radical one all of them."""
+    for specific, expected in ((False, False), (True, True)):
+        given = Given()
+        given.say(hypothesize("g", formula="q"), hypothesize("h", formula="p"))
+        given.say(undermine("h", inline("e1"), contrast=True))
+        given.say(support("h", inline("e2"), specific=specific))
+        assert holds(given, "B_ann h")
+        given.say(undermine("g", inline("e3"), contrast=True))
+        assert holds(given, "B_ann ~g")
+        assert holds(given, "B_ann h") is expected
+
+
+def test_a_private_utterance_is_private() -> None:
+    """Who did not hear it believes that nothing happened."""
+    given = Given()
+    given.say(observe("o", formula="p"), audience=["ann", "bob"])
+    assert holds(given, "K_ann p & K_bob p & K_ann K_bob p")
+    assert not holds(given, "K_eve p")
+    assert holds(given, "~K_eve p & ~K_eve K_ann p")
+
+
+def test_common_knowledge_that_is_not_defined_is_a_refusal() -> None:
+    """A formula that asks for it where somebody missed something is refused, with the reason."""
+    given = Given()
+    given.say(observe("o", formula="p"), audience=["ann", "bob"])
+    turn = given.say(hypothesize("h", formula="C_{ann,eve} p"))
+    assert [rejection.code for rejection in turn.rejections] == ["inconsistent_with_model"]
+    assert "common knowledge" in turn.rejections[0].reason
+
+
+def test_a_bound_that_is_reached_refuses_the_operation_and_no_other() -> None:
+    """The rest of the turn applies, and the model is as it was."""
+    given = Given(Bounds(variables=6))
+    given.say(observe("o", formula="p"))
+    many = " & ".join(f"x{number}" for number in range(10))
+    turn = given.say(observe("big", formula=many), observe("small", formula="q"))
+    assert [(rejection.index, rejection.code) for rejection in turn.rejections] == [
+        (0, "bound_exceeded")
+    ]
+    assert holds(given, "K_ann (p & q)")
+
+
+def test_hearing_a_formula_makes_aware_of_its_variables() -> None:
+    """Explicit knowledge needs knowledge and awareness; nobody is aware of what was never said."""
+    given = Given()
+    given.say(observe("o", formula="p"))
+    assert holds(given, "X_ann p")
+    assert holds(given, "K_ann (p | r) & ~X_ann (p | r)")
