@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol, TypeAlias, final
 
-from processor.engine.plausibility.update import Audience, Canonical
+from processor.engine.plausibility.update import Audience, Canonical, includes
 
 
 class Heard(Protocol):
@@ -42,8 +42,8 @@ class Expansion(NamedTuple):
         """Whether the other one adds nothing to this one."""
         return (
             self.turn <= other.turn
-            and _includes(self.agents, other.agents)
-            and _includes(self.audience, other.audience)
+            and includes(self.agents, other.agents)
+            and includes(self.audience, other.audience)
         )
 
 
@@ -174,13 +174,6 @@ class Awareness:
             if not expansions:
                 del self._expansions[proposition]
             self.version += 1
-
-
-def _includes(larger: tuple[str, ...] | None, smaller: tuple[str, ...] | None) -> bool:
-    """Whether one group includes another; None is everyone."""
-    if larger is None or smaller is None:
-        return larger is None
-    return set(smaller) <= set(larger)
 
 
 def _listed(group: tuple[str, ...] | None) -> Canonical:

@@ -32,7 +32,7 @@ from processor.engine.plausibility.perspective import (
 from processor.engine.plausibility.relevance import Relevance
 from processor.engine.plausibility.replay import Replay, stepped
 from processor.engine.plausibility.semantics import AwarenessTest, Scene
-from processor.engine.plausibility.update import Update
+from processor.engine.plausibility.update import Update, UpdateKind, mentioned
 from processor.engine.plausibility.worlds import (
     EXPLICIT_VARIABLES_MAX,
     ExplicitSpace,
@@ -60,6 +60,7 @@ class Evaluator:
         self._awareness = awareness
         self._awareness_version = awareness.version
         self._relevance = Relevance()
+        self._awake: list[str] = []
         self._replay = Replay(self._new_space(0), bounds)
 
     def ask(self, formula: Formula, question: Question[Answer]) -> Answer:
@@ -99,6 +100,19 @@ class Evaluator:
             self._replay = replay
 
     def _ask(self, formula: Formula, question: Question[Answer]) -> Answer:
+        fragile = self._relevance.fragile(atoms(formula))
+        if not fragile:
+            return self._ask_about(formula, question)
+        replay = self._replay
+        self._awake = fragile
+        try:
+            self._renew()
+            return self._ask_about(formula, question)
+        finally:
+            self._awake = []
+            self._replay = replay
+
+    def _ask_about(self, formula: Formula, question: Question[Answer]) -> Answer:
         variables = atoms(formula)
         self._place(variables)
         here = self._everything(formula)
@@ -108,7 +122,8 @@ class Evaluator:
         states = self._replay.states(perspectives, self._awareness_at)
         heard = frozenset(self._relevance.private)
         scene = Scene(self._replay.space, states, heard, self._awareness_at(None))
-        for update in self._relevance.inert_entries(variables):
+        asleep = (name for name in variables if name not in self._awake)
+        for update in self._relevance.inert_entries(asleep):
             for there in perspectives:
                 states[there] = stepped(update, states[there], scene, there)
         return question(scene, here)
@@ -136,8 +151,14 @@ class Evaluator:
     def _extend(self, lowest: int) -> None:
         for serial in range(lowest, len(self._log.entries)):
             update = self._log.entries[serial]
-            if update is not None and self._relevance.is_relevant(update):
+            if update is not None and self._is_replayed(update):
                 self._replay.extend(serial, update, self._heard_before(serial, update))
+
+    def _is_replayed(self, update: Update) -> bool:
+        if self._relevance.is_relevant(update):
+            return True
+        is_declaration = update.kind is UpdateKind.VARIABLE
+        return not is_declaration and any(name in self._awake for name in mentioned(update))
 
     def _heard_before(self, serial: int, update: Update) -> Perspective:
         """The private audiences before an entry, or before the announcements it belongs to."""

@@ -126,18 +126,7 @@ class Explicit:
 
 
 Formula: TypeAlias = (
-    Atom
-    | Constant
-    | Not
-    | And
-    | Or
-    | Implies
-    | Iff
-    | Knows
-    | Believes
-    | Common
-    | Aware
-    | Explicit
+    Atom | Constant | Not | And | Or | Implies | Iff | Knows | Believes | Common | Aware | Explicit
 )
 
 

@@ -7,7 +7,8 @@ memory, so that one operation cannot run away; the pure one has no such limit an
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Literal, Protocol, Self, TypeAlias, final
 
@@ -84,6 +85,24 @@ def open_manager(bounds: Bounds) -> Manager:
     return PythonManager(bounds) if cudd is None else CuddManager(bounds)
 
 
+# A CUDD manager must outlive its diagrams, or it complains and leaks them. When a conversation is
+# collected as part of a reference cycle, Python frees the two in any order. So each manager is kept
+# here until its owner is gone and no diagram of it is left.
+_owned: dict[int, Sized] = {}
+_orphaned: list[Sized] = []
+
+
+def _keep_until_unused(owner: object, manager: Sized) -> None:
+    """Hold on to a manager beyond its owner; let go of those that are not used any more."""
+    _owned[id(manager)] = manager
+    weakref.finalize(owner, _orphan, id(manager)).atexit = False
+    _orphaned[:] = [orphan for orphan in _orphaned if len(orphan) > 0]
+
+
+def _orphan(key: int) -> None:
+    _orphaned.append(_owned.pop(key))
+
+
 @final
 class CuddManager:
     """CUDD through `dd`, without reordering and within a memory limit."""
@@ -95,6 +114,7 @@ class CuddManager:
         self._bdd.configure(
             reordering=False, max_memory=bytes_max, max_cache_hard=CACHE_ENTRIES_MAX
         )
+        _keep_until_unused(self, self._bdd)
         self._count = 0
         self.true: Node = self._bdd.true
 

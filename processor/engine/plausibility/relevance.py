@@ -1,22 +1,35 @@
 """Which entries of the log an answer can depend on.
 
 A conversation without formulas fills the log with bare entries, one variable each. A variable is
-*inert* if it stands only in bare entries, always with the same sign, and nobody observes it. Then
-no two of its entries pull apart, and each of them can be met in every cell whatever else holds
-there: leaving its entries out changes no answer about other variables, not even through the
-conservative upgrades of others. Replay therefore skips them, and a question about an inert variable
-meets its entries at the end, where they mean the same.
+*inert* if it stands only in bare entries, always with the same sign, and nobody observes it.
+
+Leaving the entries of an inert variable out changes no answer about the others. Whatever values the
+others have, the world where it has its sign is possible and at least as plausible as the one where
+it has not; and between two worlds where it has its sign the others alone decide, because its
+entries favour both or, if conservative, the better one. So the best worlds of any set are the same
+as far as the others go, and replay skips the entries.
+
+An announcement or a radical upgrade puts the sign into all best worlds for good, so a question
+about such a variable may meet its entries at the end. With conservative entries alone it depends on
+what became of the worlds they favoured; such a variable is *fragile*, and a question about it
+replays its entries in their place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import final
 
 from processor.engine.plausibility.formula import literal
 from processor.engine.plausibility.log import UpdateLog
 from processor.engine.plausibility.perspective import Perspective
-from processor.engine.plausibility.update import Update, UpdateKind, mentioned
+from processor.engine.plausibility.update import (
+    Audience,
+    Update,
+    UpdateKind,
+    includes,
+    mentioned,
+)
 
 
 @final
@@ -86,7 +99,7 @@ class Relevance:
             audience for audience, serials in self.private.items() if serials[0] < serial
         )
 
-    def inert_entries(self, variables: Sequence[str]) -> Iterator[Update]:
+    def inert_entries(self, variables: Iterable[str]) -> Iterator[Update]:
         """The entries of those of the variables that are inert, variable by variable."""
         for name in variables:
             uses = self._uses.get(name)
@@ -95,6 +108,19 @@ class Relevance:
                     update = self._seen[serial]
                     assert update is not None
                     yield update
+
+    def fragile(self, variables: Iterable[str]) -> list[str]:
+        """Those inert variables that somebody may have only conservative entries of."""
+        found: list[str] = []
+        for name in variables:
+            weak: dict[Audience, None] = {}
+            strong: dict[Audience, None] = {}
+            for update in self.inert_entries((name,)):
+                is_weak = update.kind is UpdateKind.CONSERVATIVE
+                (weak if is_weak else strong)[update.audience] = None
+            if not all(any(includes(other, one) for other in strong) for one in weak):
+                found.append(name)
+        return found
 
     def _add(self, serial: int, update: Update) -> None:
         if update.audience is not None:

@@ -215,7 +215,6 @@ class Replay:
         return len(self._entries)
 
 
-
 def stepped(update: Update, state: State, scene: Scene, here: Perspective) -> State:
     """What one entry makes of the state of a perspective; the state itself if it does nothing."""
     if not keeps(here, update.audience):

@@ -107,9 +107,7 @@ def _all(
     return reduce(both, parts, scene.space.everything())
 
 
-def _knows(
-    agent: str, formula: Formula, scene: Scene, here: Perspective, meter: Meter
-) -> WorldSet:
+def _knows(agent: str, formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> WorldSet:
     there = seen_by(here, agent)
     state = scene.states[there]
     exceptions = state.law & ~truth(formula, scene, there, meter)

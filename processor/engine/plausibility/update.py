@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, final
 
-from processor.engine.plausibility.formula import DEPTH_MAX, Atom, Formula, atoms, literal
+from processor.engine.plausibility.formula import DEPTH_MAX, Formula, atoms, literal
 from processor.engine.plausibility.syntax import parse, to_text
 
 Audience: TypeAlias = tuple[str, ...] | None
@@ -102,6 +102,13 @@ class Update:
                 )
             case _:
                 raise ValueError(f"{stored!r} is no update")
+
+
+def includes(larger: Audience, smaller: Audience) -> bool:
+    """Whether everyone of one audience belongs to another."""
+    if larger is None or smaller is None:
+        return larger is None
+    return set(smaller) <= set(larger)
 
 
 def is_explicit(update: Update) -> bool:
