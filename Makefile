@@ -42,7 +42,8 @@ test-full: setup ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest --thorough --hypothesis-profile=thorough $(ARGS)
 
 bench: setup ## run the measurements
-	$(BIN)/python -m pytest --bench -m bench --benchmark-enable $(ARGS)
+	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
+	$(BIN)/python -m tests.benchmarks.core $(ARGS)
 
 lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/ruff check .

@@ -19,10 +19,11 @@ from array import array
 from collections.abc import Iterable
 from typing import final
 
+from processor.engine.errors import BrokenInvariantError
 from processor.engine.plausibility.formula import to_wire
 from processor.engine.record import Record
 from processor.engine.state import Dispute, Problem, State
-from processor.engine.transition import Canonical, Transition
+from processor.engine.transition import Canonical, Part, Transition
 from schemas.wire import canonical_content
 
 FANOUT = 16
@@ -39,6 +40,7 @@ class HashTree:
     def __init__(self) -> None:
         self._levels: list[bytearray] = [bytearray()]
         self._dirty: dict[int, None] = {}
+        self._root: bytes | None = None
 
     def __getitem__(self, index: int) -> bytes:
         return bytes(self._levels[0][index * _SIZE : (index + 1) * _SIZE])
@@ -60,6 +62,8 @@ class HashTree:
     def root(self) -> bytes:
         """The hash over all leaves and their number."""
         dirty = self._dirty
+        if not dirty and self._root is not None:
+            return self._root
         level = 0
         while len(self._levels[level]) > _SIZE:
             below = self._levels[level]
@@ -80,7 +84,8 @@ class HashTree:
         del self._levels[level + 1 :]
         self._dirty = {}
         count = len(self._levels[0]) // _SIZE
-        return hashlib.sha256(count.to_bytes(8, "big") + self._levels[level]).digest()
+        self._root = hashlib.sha256(count.to_bytes(8, "big") + self._levels[level]).digest()
+        return self._root
 
 
 @final
@@ -97,45 +102,35 @@ class StateDigest:
         self._updates = HashTree()
         self._awareness = HashTree()
         self._awareness_places: dict[str, int] = {}
-        self._stale_records: dict[Record, None] = {}
-        self._stale_problems: dict[str, None] = {}
-        self._stale_disputes: dict[int, None] = {}
-        self._stale_turns: dict[int, None] = {}
-        self._stale_propositions: dict[str, None] = {}
+        self._stale: dict[tuple[Part, Record | str | int], None] = {}
 
     def absorb(self, transition: Transition, turn: int) -> None:
-        """Remember what a committed transition touched."""
-        self._stale_records.update(dict.fromkeys(transition.born))
-        self._stale_records.update(transition.trailed)
-        self._stale_problems.update(transition.problems_touched)
-        self._stale_disputes.update(transition.disputes_touched)
-        self._stale_turns.update(transition.contracted_turns)
+        """Remember what a transition that is kept has touched."""
+        stale = self._stale
+        for record in transition.born:
+            stale[Part.RECORD, record] = None
+        for touched in transition.touched:
+            stale[touched] = None
         if transition.updated_model:
-            self._stale_turns[turn] = None
-        self._stale_propositions.update(transition.propositions_touched)
+            stale[Part.UPDATES, turn] = None
 
     def absorb_all(self, state: State) -> None:
         """Remember that everything is new, as after loading a snapshot."""
-        self._stale_records = dict.fromkeys(state.records.values())
-        self._stale_problems = dict.fromkeys(state.problems)
-        self._stale_disputes = dict.fromkeys(range(len(state.disputes)))
-        self._stale_turns = dict.fromkeys(update.turn for update in state.model.updates())
-        self._stale_propositions = dict.fromkeys(state.awareness.propositions())
+        self._stale = dict.fromkeys(
+            [
+                *((Part.RECORD, record) for record in state.records.values()),
+                *((Part.PROBLEM, problem) for problem in state.problems),
+                *((Part.DISPUTE, place) for place in range(len(state.disputes))),
+                *((Part.UPDATES, update.turn) for update in state.model.updates()),
+                *((Part.AWARENESS, proposition) for proposition in state.awareness.propositions()),
+            ]
+        )
 
     def hexdigest(self, state: State) -> str:
         """The digest of the state in lower-case hexadecimal; costs what was touched since."""
-        self._refresh_records()
-        self._refresh_problems(state)
-        for position in self._stale_disputes:
-            self._disputes.set(position, _dispute_leaf(state.disputes[position]))
-        for turn in self._stale_turns:
-            self._updates.set(turn, _updates_leaf(state, turn))
-        for proposition in self._stale_propositions:
-            place = self._awareness_places.setdefault(proposition, len(self._awareness_places))
-            self._awareness.set(place, _hash(state.awareness.canonical(proposition)))
-        self._stale_disputes.clear()
-        self._stale_turns.clear()
-        self._stale_propositions.clear()
+        for part, touched in self._stale:
+            self._refresh(state, part, touched)
+        self._stale.clear()
         sections = (
             self._records,
             self._problems,
@@ -145,36 +140,48 @@ class StateDigest:
         )
         return _combine([tree.root() for tree in sections], state)
 
-    def _refresh_records(self) -> None:
-        entries = self._record_entries
-        for record in self._stale_records:
-            position = record.position
-            if position == len(entries):
-                entries.append(0)
-                leaf = _record_start(record)
-            else:
-                leaf = self._records[position]
-            for entry in record.trail[entries[position] :]:
-                leaf = _link(leaf, tuple(entry))
-            entries[position] = len(record.trail)
-            self._records.set(position, leaf)
-        self._stale_records.clear()
+    def _refresh(self, state: State, part: Part, touched: Record | str | int) -> None:
+        match part, touched:
+            case Part.RECORD, Record():
+                self._refresh_record(touched)
+            case Part.PROBLEM, str():
+                self._refresh_problem(state.problems[touched])
+            case Part.DISPUTE, int():
+                self._disputes.set(touched, _dispute_leaf(state.disputes[touched]))
+            case Part.UPDATES, int():
+                self._updates.set(touched, _updates_leaf(state, touched))
+            case Part.AWARENESS, str():
+                places = self._awareness_places
+                place = places.setdefault(touched, len(places))
+                self._awareness.set(place, _hash(state.awareness.canonical(touched)))
+            case _:
+                raise BrokenInvariantError(f"{touched!r} is no {part}")
 
-    def _refresh_problems(self, state: State) -> None:
-        for id_ in self._stale_problems:
-            problem = state.problems[id_]
-            place = self._problem_places.get(id_)
-            if place is None:
-                place = self._problem_places[id_] = len(self._problem_places)
-                self._problem_answers[id_] = 0
-                leaf = _problem_start(problem)
-            else:
-                leaf = self._problems[place]
-            for answer in problem.answers[self._problem_answers[id_] :]:
-                leaf = _link(leaf, answer)
-            self._problem_answers[id_] = len(problem.answers)
-            self._problems.set(place, leaf)
-        self._stale_problems.clear()
+    def _refresh_record(self, record: Record) -> None:
+        entries = self._record_entries
+        position = record.position
+        if position == len(entries):
+            entries.append(0)
+            leaf = _record_start(record)
+        else:
+            leaf = self._records[position]
+        for entry in record.trail[entries[position] :]:
+            leaf = _link(leaf, tuple(entry))
+        entries[position] = len(record.trail)
+        self._records.set(position, leaf)
+
+    def _refresh_problem(self, problem: Problem) -> None:
+        place = self._problem_places.get(problem.id)
+        if place is None:
+            place = self._problem_places[problem.id] = len(self._problem_places)
+            self._problem_answers[problem.id] = 0
+            leaf = _problem_start(problem)
+        else:
+            leaf = self._problems[place]
+        for answer in problem.answers[self._problem_answers[problem.id] :]:
+            leaf = _link(leaf, answer)
+        self._problem_answers[problem.id] = len(problem.answers)
+        self._problems.set(place, leaf)
 
 
 def state_digest(state: State) -> str:

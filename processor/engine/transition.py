@@ -8,6 +8,7 @@ thrown away. `change` says in canonical values what the transition did to the ma
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import NamedTuple, TypeAlias, final
 
 from processor.engine.grounding import push_core, push_strict
@@ -40,11 +41,24 @@ class StandingChange(NamedTuple):
 
 
 @final
+class Part(IntEnum):
+    """The sections of the state that the digest keeps apart."""
+
+    RECORD = 0
+    PROBLEM = 1
+    DISPUTE = 2
+    UPDATES = 3
+    AWARENESS = 4
+
+
+@final
 class Transition:
     """An open change of one state.
 
     `lost` and `core_lost` are the records whose strict answer, or whose answer without
-    corroboration, turned to no, in the order they turned; `born` are the new ones.
+    corroboration, turned to no, in the order they turned; `born` are the new ones. `touched` are
+    the parts of the state that changed otherwise: a record, the id of a problem, the place of a
+    dispute, the turn of updates, a proposition.
     """
 
     def __init__(self, state: State) -> None:
@@ -54,11 +68,7 @@ class Transition:
         self.lost: list[Record] = []
         self.core_lost: list[Record] = []
         self.standings: list[StandingChange] = []
-        self.trailed: dict[Record, None] = {}
-        self.problems_touched: dict[str, None] = {}
-        self.disputes_touched: dict[int, None] = {}
-        self.contracted_turns: dict[int, None] = {}
-        self.propositions_touched: dict[str, None] = {}
+        self.touched: list[tuple[Part, Record | str | int]] = []
         self.updated_model = False
         self._undo: list[tuple[Callable[..., object], object]] = []
         self._model_mark = state.model.mark()
@@ -135,7 +145,7 @@ class Transition:
         record.add_to_trail(
             TrailEntry(happening, cause.turn, cause.op, cause.by, cause.speaker, value)
         )
-        self.trailed[record] = None
+        self.touched.append((Part.RECORD, record))
         self.change.append([happening, record.id, cause.op, cause.by, cause.speaker, value])
         self._undo.append((list.pop, record.trail))
 
@@ -144,7 +154,7 @@ class Transition:
     def add_problem(self, problem: Problem) -> None:
         """Pose a question, or note that an observation surprised its hearers."""
         self.state.problems[problem.id] = problem
-        self.problems_touched[problem.id] = None
+        self.touched.append((Part.PROBLEM, problem.id))
         self.change.append(["problem", problem.id])
         self._undo.append((self.state.problems.pop, problem.id))
 
@@ -154,7 +164,7 @@ class Transition:
         if problem is None or answer.id in problem.answers:
             return
         problem.answers.append(answer.id)
-        self.problems_touched[id_] = None
+        self.touched.append((Part.PROBLEM, id_))
         self.change.append(["answer", id_, answer.id])
         self._undo.append((list.pop, problem.answers))
 
@@ -162,7 +172,7 @@ class Transition:
         """Mark an observation and what it contradicts as disputed."""
         self.state.disputes.append(dispute)
         self._count_disputed(dispute, +1)
-        self.disputes_touched[len(self.state.disputes) - 1] = None
+        self.touched.append((Part.DISPUTE, len(self.state.disputes) - 1))
         self.change.append(["dispute", dispute.observation, list(dispute.contradicts)])
         self._undo.append((self._remove_dispute, dispute))
 
@@ -174,7 +184,7 @@ class Transition:
             if dispute.cleared_turn is None and record.id in dispute.sides():
                 dispute.cleared_turn = turn
                 self._count_disputed(dispute, -1)
-                self.disputes_touched[position] = None
+                self.touched.append((Part.DISPUTE, position))
                 self.change.append(["dispute_cleared", dispute.observation])
                 self._undo.append((self._restore_dispute, dispute))
 
@@ -189,7 +199,7 @@ class Transition:
     def contract_model(self, record: Record) -> None:
         """Drop from the model's log what stands for this record."""
         for update in self.state.model.contract(record.id):
-            self.contracted_turns[update.turn] = None
+            self.touched.append((Part.UPDATES, update.turn))
             self.change.append(["contracted", update.kind, update.turn, *update.tags])
 
     def expand_awareness(
@@ -197,7 +207,7 @@ class Transition:
     ) -> None:
         """Bring a proposition to the mind of these agents, as far as they hear the turn."""
         self.state.awareness.expand(proposition, agents, audience, turn)
-        self.propositions_touched[proposition] = None
+        self.touched.append((Part.AWARENESS, proposition))
         self.change.append(["aware", proposition, None if agents is None else list(agents)])
 
     def declare_role(self, agent: str, role: str) -> None:
