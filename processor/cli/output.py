@@ -27,6 +27,28 @@ def write_line(line: bytes) -> None:
         raise ReaderGone from gone
 
 
+class Progress:
+    """How far long work is, on standard error, and only if that is a terminal."""
+
+    _EVERY = 500
+
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown and sys.stderr.isatty()
+        self._done = 0
+
+    def step(self) -> None:
+        """One more line is done."""
+        self._done += 1
+        if self._shown and self._done % self._EVERY == 0:
+            sys.stderr.write(f"\r{self._done:,} lines")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+
+
 def flush() -> None:
     """Write out what is waiting for standard output. Raises ReaderGone."""
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -14,12 +15,14 @@ import click
 from processor.app.dead_letters import DeadLetter, DeadLetterFile
 from processor.app.one_process import OneProcess, Processed, Repeated
 from processor.cli.errors import BadInputError
-from processor.cli.output import event_line, write_line
+from processor.cli.output import Progress, event_line, flush, write_line
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
 
 STORE_NAME = "standfast.duckdb"
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Conversations are large graphs that live long: collecting by default costs half of the time."""
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
 
 
@@ -60,10 +63,12 @@ def run(
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
     del interpreter  # native is the only one a run without a model can have
+    gc.set_threshold(*GC_THRESHOLDS)
     source = "standard input" if input_path == "-" else input_path
     with _directory(out) as folder, _open(input_path) as stream:
         letters = DeadLetterFile(folder / DEAD_LETTERS_NAME)
-        story = Story(source, kept_in=out, silent=as_json)
+        story = Story(kept_in=out, silent=as_json)
+        progress = Progress(shown=as_json)
         with Store(folder / STORE_NAME) as store:
             process = OneProcess(store, rules_version=int(rules))
             for result in process.run(stream):
@@ -73,10 +78,14 @@ def run(
                     case Processed() if as_json:
                         for event in result.derived:
                             write_line(event_line(event))
+                        if input_path == "-":
+                            flush()  # somebody may be waiting at the other end of the pipe
                     case Processed() | Repeated():
                         pass
                 story.tell(result)
+                progress.step()
         letters.close()
+    progress.close()
     story.close()
     if story.first_bad is not None:
         _complain(source, story, out)

@@ -11,6 +11,7 @@ from rich.text import Text
 from processor.app.dead_letters import DeadLetter
 from processor.app.one_process import Processed, Repeated
 from processor.cli.output import printable
+from processor.engine.conversation import Conversation
 from processor.engine.messages import failure_message, named
 from schemas.derived import (
     ContextUpdate,
@@ -21,6 +22,7 @@ from schemas.derived import (
     UngroundedAlert,
     VerdictEvent,
 )
+from schemas.ids import conversation_key
 from schemas.log import CandidateAppended, ConversationSetUp, LogEvent, OperationsAppended
 
 _MARKS = {
@@ -44,11 +46,12 @@ _TEXT_CHARS = 160
 class Story:
     """Tells the results of a run as they come and counts them."""
 
-    def __init__(self, source: str, kept_in: Path | None, silent: bool) -> None:
-        self._source = source
+    def __init__(self, kept_in: Path | None, silent: bool) -> None:
         self._kept_in = kept_in
         self._console = Console(quiet=silent, highlight=False, soft_wrap=True)
-        self._seen: dict[tuple[str, str], Processed] = {}
+        self._last: Conversation | None = None
+        self._conversations = 0
+        self._is_only_one = True
         self.first_bad: DeadLetter | None = None
         self.bad_lines = 0
         self.repeated = 0
@@ -85,7 +88,7 @@ class Story:
 
     def _totals(self) -> list[tuple[str, str]]:
         totals = [
-            ("conversations", f"{len(self._seen):,}"),
+            ("new conversations", f"{self._conversations:,}"),
             ("turns", f"{self.turns:,}" + _extra(self.failed_turns, "not interpreted")),
             ("refused operations", f"{self.rejections:,}"),
             ("retraction impacts", f"{self.impacts:,}"),
@@ -98,8 +101,8 @@ class Story:
             totals.append(("seen before", f"{self.repeated:,} utterances, nothing done"))
         if self.bad_lines:
             totals.append(("bad lines", f"{self.bad_lines:,}"))
-        if len(self._seen) == 1:
-            conversation = next(iter(self._seen.values())).conversation
+        conversation = self._last
+        if conversation is not None and self._is_only_one:
             records = conversation.state.records.values()
             standing = sum(1 for record in records if record.stands)
             totals.append(("records", f"{len(records):,}, {standing:,} in good standing"))
@@ -111,11 +114,11 @@ class Story:
 
     def _tell_processed(self, result: Processed) -> None:
         utterance = result.utterance
-        key = (utterance.tenant_id, utterance.conversation_id)
-        first = key not in self._seen
-        self._seen[key] = result
-        if first:
-            self._console.print(Text(f"\n{key[0]}/{key[1]}", style="bold underline"))
+        last, self._last = self._last, result.conversation
+        self._conversations += result.event.sequence == 1
+        if last is None or _name(last) != _name(self._last):
+            self._is_only_one = last is None
+            self._console.print(Text(f"\n{_name(self._last)}", style="bold underline"))
         self._console.print(_heading(result.event, result))
         if utterance.text:
             self._print("    ", "", _shortened(utterance.text), "italic dim")
@@ -199,6 +202,10 @@ def _heading(event: LogEvent, result: Processed) -> Text:
     if operations:
         text.append(f"  {operations}", style="dim")
     return text
+
+
+def _name(conversation: Conversation) -> str:
+    return conversation_key(conversation.tenant_id, conversation.conversation_id)
 
 
 def _shortened(text: str) -> str:
