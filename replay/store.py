@@ -6,7 +6,6 @@ conversation takes its newest snapshot and folds the rest of its log.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,15 +18,14 @@ import duckdb
 from processor.engine.conversation import Conversation
 from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
-from processor.engine.snapshot import SNAPSHOT_FORMAT, dump, load
+from processor.engine.snapshot import SNAPSHOT_FORMAT, load
+from replay.batch import Batch
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes, decode_log_event
 
 STORE_FORMAT = 1
-BATCH_EVENTS_MAX = 5_000
-BATCH_BYTES_MAX = 16 * 1024 * 1024
 SNAPSHOT_FIRST = 8
 
 
@@ -55,7 +53,7 @@ class Store:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         self._connection = _connect(path, read_only=read_only)
-        self._batch = _Batch()
+        self._batch = Batch()
         self._snapshot_sequences: dict[str, int] = {}
         self._stored = {
             conversation_key(tenant, conversation)
@@ -108,7 +106,7 @@ class Store:
             connection.commit()
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot write: {_first_line(error)}") from error
-        self._batch = _Batch()
+        self._batch = Batch()
 
     def forget(self, conversation: Conversation) -> None:
         """The conversation leaves memory; it will be read again when it is needed."""
@@ -198,87 +196,6 @@ class Store:
             return None
         self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
         return load(row[1], bounds)
-
-
-@final
-class _Batch:
-    """Rows that wait to be written, column by column."""
-
-    def __init__(self) -> None:
-        self._log: list[list[object]] = [[] for _ in range(13)]
-        self._derived: list[list[object]] = [[] for _ in range(8)]
-        self._snapshots: list[list[object]] = [[] for _ in range(7)]
-        self._bytes = 0
-
-    def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
-        row = (
-            event.tenant_id,
-            event.conversation_id,
-            event.sequence,
-            conversation.turn,
-            event.type,
-            event.utterance.id,
-            event.speaker,
-            event.at,
-            event.rules_version,
-            conversation.digest,
-            conversation.state_digest(),
-            hashlib.sha256(stored).hexdigest(),
-            stored,
-        )
-        _add(self._log, row)
-        self._bytes += len(stored)
-
-    def add_derived(self, event: DerivedEvent, place: int) -> None:
-        data = canonical_bytes(event).decode()
-        row = (
-            event.tenant_id,
-            event.conversation_id,
-            event.sequence,
-            place,
-            event.turn,
-            event.TYPE,
-            event.event_id,
-            data,
-        )
-        _add(self._derived, row)
-        self._bytes += len(data)
-
-    def add_snapshot(self, conversation: Conversation) -> None:
-        dumped = dump(conversation)
-        row = (
-            conversation.tenant_id,
-            conversation.conversation_id,
-            conversation.sequence,
-            conversation.turn,
-            SNAPSHOT_FORMAT,
-            conversation.state_digest(),
-            dumped,
-        )
-        _add(self._snapshots, row)
-        self._bytes += len(dumped)
-
-    def is_empty(self) -> bool:
-        return not self._log[0]
-
-    def is_full(self) -> bool:
-        return len(self._log[0]) >= BATCH_EVENTS_MAX or self._bytes >= BATCH_BYTES_MAX
-
-    def write(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Insert all rows; one unnest per column is far quicker than a statement per row."""
-        for table, columns in (
-            ("log", self._log),
-            ("derived", self._derived),
-            ("snapshots", self._snapshots),
-        ):
-            if columns[0]:
-                unnested = ", ".join("unnest(?)" for _ in columns)
-                connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
-
-
-def _add(columns: list[list[object]], row: Sequence[object]) -> None:
-    for column, value in zip(columns, row, strict=True):
-        column.append(value)
 
 
 def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:

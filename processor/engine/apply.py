@@ -7,26 +7,23 @@ stands in `model_effects.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, assert_never, final
+from typing import assert_never
 
 from processor.engine.formulas import formula_of
-from processor.engine.plausibility.update import Update
+from processor.engine.impact import measure_impact
 from processor.engine.record import (
     NO_RECORDS,
-    Audience,
     Happening,
     LinkKind,
     Record,
     RecordKind,
 )
-from processor.engine.retraction import affected, sorted_ids
-from processor.engine.state import Problem, State
-from processor.engine.transition import Cause, Transition
-from schemas.derived import FallenStanding, Note, Standing
+from processor.engine.run import Run
+from processor.engine.state import Problem
+from processor.engine.transition import Cause
+from schemas.derived import Standing
 from schemas.evidence import Atom
 from schemas.formula import FormulaInput
-from schemas.log import Rejection
 from schemas.operations import (
     ExpandAwareness,
     Hypothesize,
@@ -40,43 +37,6 @@ from schemas.operations import (
     Support,
     Undermine,
 )
-
-
-@final
-class Impact(NamedTuple):
-    """A record left good standing: what rested on it right after that operation; ids ascending."""
-
-    withdrawn: str
-    standing: FallenStanding
-    op: str
-    by: str
-    direct: tuple[str, ...]
-    transitive: tuple[str, ...]
-    in_good_standing: tuple[str, ...]
-    newly_ungrounded: tuple[str, ...]
-    decisions: tuple[str, ...]
-
-
-@final
-@dataclass(slots=True)
-class Run:
-    """One statement being applied: who says it to whom, and what has come of it so far.
-
-    `decided` became decisions in this turn. `announced` are the observations of the turn until they
-    are announced together.
-    """
-
-    transition: Transition
-    state: State
-    turn: int
-    speaker: str
-    audience: Audience
-    applied: list[int] = field(default_factory=list)
-    rejections: list[Rejection] = field(default_factory=list)
-    impacts: list[Impact] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    decided: list[Record] = field(default_factory=list)
-    announced: list[Update] = field(default_factory=list)
 
 
 def apply_to_map(run: Run, operation: Operation, cause: Cause) -> None:
@@ -144,7 +104,9 @@ def _undermine(run: Run, operation: Undermine, cause: Cause) -> None:
     run.transition.add_attack(target, attacker, cause)
     if target.standing is Standing.ACTIVE:
         run.transition.set_standing(target, Standing.WEAKENED, cause)
-        run.impacts.append(_impact(run, target, Standing.WEAKENED, cause, born, lost))
+        run.impacts.append(
+            measure_impact(run.transition, target, Standing.WEAKENED, cause, born, lost)
+        )
 
 
 def _revise(run: Run, operation: Revise, cause: Cause) -> None:
@@ -159,7 +121,9 @@ def _revise(run: Run, operation: Revise, cause: Cause) -> None:
         stood = target.stands
         run.transition.set_standing(target, Standing.ABANDONED, cause)
         if stood:
-            run.impacts.append(_impact(run, target, Standing.ABANDONED, cause, born, lost))
+            run.impacts.append(
+                measure_impact(run.transition, target, Standing.ABANDONED, cause, born, lost)
+            )
     run.transition.clear_disputes(target, run.turn)
 
 
@@ -289,28 +253,3 @@ def _introduce(
     )
     run.transition.add_record(record)
     return record
-
-
-def _impact(
-    run: Run, withdrawn: Record, standing: FallenStanding, cause: Cause, born: int, lost: int
-) -> Impact:
-    """The report on a withdrawal; `born` and `lost` count what there was before the operation."""
-    assert cause.by is not None
-    new = dict.fromkeys(run.transition.born[born:])
-    report = affected([withdrawn])
-    resting = [run.state.records[id_] for id_ in report.in_good_standing]
-    return Impact(
-        withdrawn=withdrawn.id,
-        standing=standing,
-        op=cause.op,
-        by=cause.by,
-        direct=report.direct,
-        transitive=report.transitive,
-        in_good_standing=report.in_good_standing,
-        newly_ungrounded=sorted_ids(
-            record
-            for record in run.transition.lost[lost:]
-            if record.stands and record is not withdrawn and record not in new
-        ),
-        decisions=sorted_ids(record for record in resting if record.is_decision),
-    )

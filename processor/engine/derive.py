@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from typing import TypedDict
 
-from processor.engine.apply import Impact
 from processor.engine.conversation import Conversation
+from processor.engine.impact import Impact
 from processor.engine.messages import candidate_message, decision_message, impact_message
 from processor.engine.turn import TurnOutcome
 from processor.engine.verify import Verdict, verify

@@ -19,73 +19,16 @@ from array import array
 from collections.abc import Iterable
 from typing import final
 
+from processor.engine.canonical import dispute_values, problem_posed, record_introduction
 from processor.engine.errors import BrokenInvariantError
-from processor.engine.plausibility.formula import to_wire
+from processor.engine.hash_tree import EMPTY_LEAF, HashTree, plain_root
 from processor.engine.record import Record
-from processor.engine.state import Dispute, Problem, State
+from processor.engine.state import Problem, State
 from processor.engine.transition import Canonical, Part, Transition
 from schemas.wire import canonical_content
 
-FANOUT = 16
-_SIZE = 32
-_EMPTY = bytes(_SIZE)
 GENESIS = hashlib.sha256(b"standfast.genesis.v1").hexdigest()
 """The digest before the first event of any conversation."""
-
-
-@final
-class HashTree:
-    """A list of 32-byte leaves under a tree of hashes; trailing empty leaves do not count."""
-
-    def __init__(self) -> None:
-        self._levels: list[bytearray] = [bytearray()]
-        self._dirty: dict[int, None] = {}
-        self._root: bytes | None = None
-
-    def __getitem__(self, index: int) -> bytes:
-        return bytes(self._levels[0][index * _SIZE : (index + 1) * _SIZE])
-
-    def set(self, index: int, leaf: bytes) -> None:
-        """Put a leaf in its place; places in between are empty until they are set."""
-        leaves = self._levels[0]
-        start = index * _SIZE
-        if start > len(leaves):
-            grown = range(len(leaves) // _SIZE // FANOUT, index // FANOUT)
-            self._dirty.update(dict.fromkeys(grown))
-            leaves.extend(bytes(start - len(leaves)))
-        leaves[start : start + _SIZE] = leaf
-        self._dirty[index // FANOUT] = None
-        while leaves and leaves[-_SIZE:] == _EMPTY:
-            del leaves[-_SIZE:]
-            self._dirty[len(leaves) // _SIZE // FANOUT] = None
-
-    def root(self) -> bytes:
-        """The hash over all leaves and their number."""
-        dirty = self._dirty
-        if not dirty and self._root is not None:
-            return self._root
-        level = 0
-        while len(self._levels[level]) > _SIZE:
-            below = self._levels[level]
-            if level + 1 == len(self._levels):
-                self._levels.append(bytearray())
-            above = self._levels[level + 1]
-            width = -(-len(below) // (_SIZE * FANOUT))
-            del above[width * _SIZE :]
-            if len(above) < width * _SIZE:
-                dirty = dict.fromkeys([*dirty, *range(len(above) // _SIZE, width)])
-                above.extend(bytes(width * _SIZE - len(above)))
-            for node in dirty:
-                if node < width:
-                    children = below[node * _SIZE * FANOUT : (node + 1) * _SIZE * FANOUT]
-                    above[node * _SIZE : (node + 1) * _SIZE] = hashlib.sha256(children).digest()
-            dirty = dict.fromkeys([node // FANOUT for node in dirty])
-            level += 1
-        del self._levels[level + 1 :]
-        self._dirty = {}
-        count = len(self._levels[0]) // _SIZE
-        self._root = hashlib.sha256(count.to_bytes(8, "big") + self._levels[level]).digest()
-        return self._root
 
 
 @final
@@ -147,7 +90,7 @@ class StateDigest:
             case Part.PROBLEM, str():
                 self._refresh_problem(state.problems[touched])
             case Part.DISPUTE, int():
-                self._disputes.set(touched, _dispute_leaf(state.disputes[touched]))
+                self._disputes.set(touched, _hash(dispute_values(state.disputes[touched])))
             case Part.UPDATES, int():
                 self._updates.set(touched, _updates_leaf(state, touched))
             case Part.AWARENESS, str():
@@ -162,7 +105,7 @@ class StateDigest:
         position = record.position
         if position == len(entries):
             entries.append(0)
-            leaf = _record_start(record)
+            leaf = _hash(record_introduction(record))
         else:
             leaf = self._records[position]
         for entry in record.trail[entries[position] :]:
@@ -175,7 +118,7 @@ class StateDigest:
         if place is None:
             place = self._problem_places[problem.id] = len(self._problem_places)
             self._problem_answers[problem.id] = 0
-            leaf = _problem_start(problem)
+            leaf = _hash(problem_posed(problem))
         else:
             leaf = self._problems[place]
         for answer in problem.answers[self._problem_answers[problem.id] :]:
@@ -188,16 +131,19 @@ def state_digest(state: State) -> str:
     """The state digest from the state alone, in O(state): the oracle of `StateDigest`."""
     turns = {update.turn for update in state.model.updates()}
     sections = (
-        [_chain_leaf(_record_start(r), map(tuple, r.trail)) for r in state.records.values()],
-        [_chain_leaf(_problem_start(p), p.answers) for p in state.problems.values()],
-        [_dispute_leaf(dispute) for dispute in state.disputes],
         [
-            _updates_leaf(state, turn) if turn in turns else _EMPTY
+            _chain_leaf(_hash(record_introduction(r)), map(tuple, r.trail))
+            for r in state.records.values()
+        ],
+        [_chain_leaf(_hash(problem_posed(p)), p.answers) for p in state.problems.values()],
+        [_hash(dispute_values(dispute)) for dispute in state.disputes],
+        [
+            _updates_leaf(state, turn) if turn in turns else EMPTY_LEAF
             for turn in range(max(turns, default=-1) + 1)
         ],
         [_hash(state.awareness.canonical(p)) for p in state.awareness.propositions()],
     )
-    return _combine([_plain_root(leaves) for leaves in sections], state)
+    return _combine([plain_root(leaves) for leaves in sections], state)
 
 
 def chain(previous: str, header: list[str | int], content: bytes, change: Canonical) -> str:
@@ -219,58 +165,9 @@ def _combine(roots: list[bytes], state: State) -> str:
     return hashlib.sha256(b"standfast.state.v1" + b"".join(roots) + roles).hexdigest()
 
 
-def _plain_root(leaves: list[bytes]) -> bytes:
-    """The root of a `HashTree` with these leaves, computed from the bottom."""
-    count = len(leaves)
-    level = leaves
-    while len(level) > 1:
-        level = [
-            hashlib.sha256(b"".join(level[start : start + FANOUT])).digest()
-            for start in range(0, len(level), FANOUT)
-        ]
-    return hashlib.sha256(count.to_bytes(8, "big") + b"".join(level)).digest()
-
-
-def _record_start(record: Record) -> bytes:
-    return _hash(
-        [
-            record.id,
-            record.claim,
-            record.kind,
-            record.op,
-            record.speaker,
-            record.turn,
-            record.audience,
-            None if record.formula is None else to_wire(record.formula),
-            record.atoms,
-            record.answers,
-            [support.id for support in record.supports[: record.premise_count]],
-        ]
-    )
-
-
-def _problem_start(problem: Problem) -> bytes:
-    return _hash(
-        [
-            problem.id,
-            problem.text,
-            problem.about,
-            problem.speaker,
-            problem.turn,
-            problem.is_question,
-        ]
-    )
-
-
-def _dispute_leaf(dispute: Dispute) -> bytes:
-    return _hash(
-        [dispute.observation, dispute.contradicts, dispute.opened_turn, dispute.cleared_turn]
-    )
-
-
 def _updates_leaf(state: State, turn: int) -> bytes:
     updates = state.model.updates_of_turn(turn)
-    return _hash([update.to_canonical() for update in updates]) if updates else _EMPTY
+    return _hash([update.to_canonical() for update in updates]) if updates else EMPTY_LEAF
 
 
 def _chain_leaf(start: bytes, entries: Iterable[object]) -> bytes:

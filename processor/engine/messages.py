@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from processor.engine.apply import Impact
+from processor.engine.impact import Impact
 from processor.engine.record import Record
 from processor.engine.verify import Verdict
 from schemas.derived import CandidateRef, Failure, Grade, VerdictReason

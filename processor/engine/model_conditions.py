@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, assert_never, final
 
-from processor.engine.apply import Run
 from processor.engine.errors import Refusal
 from processor.engine.formulas import formula_of
 from processor.engine.plausibility.abduction import (
@@ -28,6 +27,7 @@ from processor.engine.plausibility.formula import (
     Implies,
     Not,
 )
+from processor.engine.run import Run
 from processor.engine.state import State
 from schemas.log import RejectionCode
 from schemas.operations import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from processor.engine.apply import Run
 from processor.engine.messages import named
 from processor.engine.model_conditions import Assessment
 from processor.engine.plausibility.formula import (
@@ -21,6 +20,7 @@ from processor.engine.plausibility.formula import (
     atoms,
 )
 from processor.engine.plausibility.update import Update, UpdateKind
+from processor.engine.run import Run
 from processor.engine.state import Dispute, Problem
 from schemas.derived import Note, NoteCode
 from schemas.operations import (

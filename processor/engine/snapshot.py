@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from processor.engine.canonical import dispute_values, problem_posed, record_introduction
 from processor.engine.conversation import Conversation
 from processor.engine.grounding import push_core, push_strict
 from processor.engine.plausibility.bounds import Bounds
-from processor.engine.plausibility.formula import from_wire, to_wire
+from processor.engine.plausibility.formula import from_wire
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
@@ -42,13 +43,15 @@ def dump(conversation: Conversation) -> bytes:
             "utterances": list(conversation.utterances.items()),
             "missing": list(conversation.missing.items()),
             "roles": list(state.roles.items()),
-            "records": [_dump_record(record) for record in state.records.values()],
-            "attacks": list(state.attacks),
-            "problems": [_dump_problem(problem) for problem in state.problems.values()],
-            "disputes": [
-                [d.observation, d.contradicts, d.opened_turn, d.cleared_turn]
-                for d in state.disputes
+            "records": [
+                [*record_introduction(record), [tuple(entry) for entry in record.trail]]
+                for record in state.records.values()
             ],
+            "attacks": list(state.attacks),
+            "problems": [
+                [*problem_posed(problem), problem.answers] for problem in state.problems.values()
+            ],
+            "disputes": [dispute_values(dispute) for dispute in state.disputes],
             "updates": [update.to_canonical() for update in state.model.updates()],
             "awareness": [
                 state.awareness.canonical(proposition)
@@ -76,35 +79,6 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
     )
     conversation.digests.absorb_all(conversation.state)
     return conversation
-
-
-def _dump_record(record: Record) -> list[object]:
-    return [
-        record.id,
-        record.claim,
-        record.kind,
-        record.op,
-        record.speaker,
-        record.turn,
-        record.audience,
-        None if record.formula is None else to_wire(record.formula),
-        record.atoms,
-        record.answers,
-        [support.id for support in record.supports[: record.premise_count]],
-        [tuple(entry) for entry in record.trail],
-    ]
-
-
-def _dump_problem(problem: Problem) -> list[object]:
-    return [
-        problem.id,
-        problem.text,
-        problem.about,
-        problem.speaker,
-        problem.turn,
-        problem.is_question,
-        problem.answers,
-    ]
 
 
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:

@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, final
 
-from processor.engine.apply import Impact, Run, apply_to_map
+from processor.engine.apply import apply_to_map
 from processor.engine.errors import Refusal
+from processor.engine.impact import Impact
 from processor.engine.model_conditions import NOTHING_TO_ASSESS, assess, brings_formula
 from processor.engine.model_effects import announce_observations, apply_to_model
 from processor.engine.preconditions import structural_refusal
 from processor.engine.record import Audience, Happening, Record
 from processor.engine.retraction import sorted_ids
+from processor.engine.run import Run
 from processor.engine.state import State
 from processor.engine.transition import Canonical, Cause, StandingChange, Transition
 from schemas.derived import Note

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given as for_all
 from hypothesis import strategies as st
 
-from processor.engine.digest import HashTree, state_digest
-from processor.engine.digest import _plain_root as plain_root
+from processor.engine.digest import state_digest
+from processor.engine.hash_tree import HashTree, plain_root
 from processor.engine.snapshot import SnapshotFormatError, dump, load
 from tests.engine.given import Given, observe, question, resolve, revise, support, undermine
 

@@ -1,4 +1,4 @@
-"""The store: whole events or none, one line when it cannot be used, snapshots that only save time."""
+"""The store: whole events or none, one line when it cannot be used, snapshots to save time."""
 
 from __future__ import annotations
 

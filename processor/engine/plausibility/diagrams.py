@@ -54,7 +54,7 @@ class DiagramSpace:
 
     def bounded(self, root: Node, signs: Signs) -> DiagramSet:
         """The set of a diagram. Raises BoundExceeded (nodes) if the diagram is too large."""
-        nodes = len(root)
+        nodes = self._manager.size(root)
         if nodes > self._nodes_max:
             raise BoundExceeded("nodes", self._nodes_max)
         return DiagramSet(self, root, nodes, NOTHING if self.is_true(~root) else signs)

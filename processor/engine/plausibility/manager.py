@@ -38,7 +38,7 @@ class Node(Protocol):
         """The diagram of the complement."""
 
     def __len__(self) -> int:
-        """How many nodes the diagram has."""
+        """How many nodes the diagram has; ask the manager, which gives it the stack it needs."""
 
     def __int__(self) -> int:
         """A number that tells nodes apart as long as they live."""
@@ -69,6 +69,9 @@ class Manager(Protocol):
 
     def add_variable(self) -> Node:
         """A new variable on top of all others."""
+
+    def size(self, root: Node) -> int:
+        """How many nodes the diagram has."""
 
     def both(self, left: Node, right: Node) -> Node:
         """Conjunction. Raises BoundExceeded (nodes)."""
@@ -126,6 +129,10 @@ class CuddManager:
         variable: Node = self._bdd.var(name)
         return variable
 
+    def size(self, root: Node) -> int:
+        """How many nodes the diagram has."""
+        return len(root)
+
     def both(self, left: Node, right: Node) -> Node:
         """Conjunction. Raises BoundExceeded (nodes)."""
         return self._apply("and", left, right)
@@ -160,6 +167,11 @@ class PythonManager:
         variable = self._bdd.var(str(self._count))
         self._count += 1
         return variable
+
+    def size(self, root: Node) -> int:
+        """How many nodes the diagram has."""
+        with _stack_for(self._count):
+            return len(root)
 
     def both(self, left: Node, right: Node) -> Node:
         """Conjunction."""

@@ -1,0 +1,36 @@
+"""One statement being applied: what the operations of a turn share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from processor.engine.impact import Impact
+from processor.engine.plausibility.update import Update
+from processor.engine.record import Audience, Record
+from processor.engine.state import State
+from processor.engine.transition import Transition
+from schemas.derived import Note
+from schemas.log import Rejection
+
+
+@final
+@dataclass(slots=True)
+class Run:
+    """One statement being applied: who says it to whom, and what has come of it so far.
+
+    `decided` became decisions in this turn. `announced` are the observations of the turn until they
+    are announced together.
+    """
+
+    transition: Transition
+    state: State
+    turn: int
+    speaker: str
+    audience: Audience
+    applied: list[int] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    impacts: list[Impact] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    decided: list[Record] = field(default_factory=list)
+    announced: list[Update] = field(default_factory=list)

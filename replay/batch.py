@@ -1,0 +1,104 @@
+"""Rows on their way into the store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import final
+
+import duckdb
+
+from processor.engine.conversation import Conversation
+from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
+from schemas.derived import DerivedEvent
+from schemas.log import LogEvent
+from schemas.wire import canonical_bytes
+
+BATCH_EVENTS_MAX = 5_000
+BATCH_BYTES_MAX = 16 * 1024 * 1024
+
+
+@final
+class Batch:
+    """Rows that wait to be written, column by column."""
+
+    def __init__(self) -> None:
+        self._log: list[list[object]] = [[] for _ in range(13)]
+        self._derived: list[list[object]] = [[] for _ in range(8)]
+        self._snapshots: list[list[object]] = [[] for _ in range(7)]
+        self._bytes = 0
+
+    def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
+        """An event that was folded just now, and its canonical bytes."""
+        row = (
+            event.tenant_id,
+            event.conversation_id,
+            event.sequence,
+            conversation.turn,
+            event.type,
+            event.utterance.id,
+            event.speaker,
+            event.at,
+            event.rules_version,
+            conversation.digest,
+            conversation.state_digest(),
+            hashlib.sha256(stored).hexdigest(),
+            stored,
+        )
+        _add(self._log, row)
+        self._bytes += len(stored)
+
+    def add_derived(self, event: DerivedEvent, place: int) -> None:
+        """A derived event; `place` counts those of the same log event before it."""
+        data = canonical_bytes(event).decode()
+        row = (
+            event.tenant_id,
+            event.conversation_id,
+            event.sequence,
+            place,
+            event.turn,
+            event.TYPE,
+            event.event_id,
+            data,
+        )
+        _add(self._derived, row)
+        self._bytes += len(data)
+
+    def add_snapshot(self, conversation: Conversation) -> None:
+        """The conversation as it is now."""
+        dumped = dump(conversation)
+        row = (
+            conversation.tenant_id,
+            conversation.conversation_id,
+            conversation.sequence,
+            conversation.turn,
+            SNAPSHOT_FORMAT,
+            conversation.state_digest(),
+            dumped,
+        )
+        _add(self._snapshots, row)
+        self._bytes += len(dumped)
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._log[0]
+
+    def is_full(self) -> bool:
+        """Whether it is time to write."""
+        return len(self._log[0]) >= BATCH_EVENTS_MAX or self._bytes >= BATCH_BYTES_MAX
+
+    def write(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Insert all rows; one unnest per column is far quicker than a statement per row."""
+        for table, columns in (
+            ("log", self._log),
+            ("derived", self._derived),
+            ("snapshots", self._snapshots),
+        ):
+            if columns[0]:
+                unnested = ", ".join("unnest(?)" for _ in columns)
+                connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+
+
+def _add(columns: list[list[object]], row: Sequence[object]) -> None:
+    for column, value in zip(columns, row, strict=True):
+        column.append(value)
