@@ -74,7 +74,7 @@ def interpret(
         "speaker": utterance.speaker,
         "role": utterance.role,
         "at": utterance.at,
-        "audience": _sorted_audience(utterance),
+        "audience": _hearers(utterance),
         "provenance": NATIVE,
     }
     match utterance.kind:
@@ -111,5 +111,10 @@ def _statement(
     )
 
 
-def _sorted_audience(utterance: Utterance) -> tuple[str, ...] | None:
-    return None if utterance.audience is None else tuple(sorted(set(utterance.audience)))
+def _hearers(utterance: Utterance) -> tuple[str, ...] | None:
+    """The audience in ascending order; who speaks hears it too, whether named or not."""
+    if utterance.audience is None:
+        return None
+    speakers = [operation.speaker for operation in utterance.operations or ()]
+    named = [speaker for speaker in speakers if speaker is not None]
+    return tuple(sorted({*utterance.audience, utterance.speaker, *named}))

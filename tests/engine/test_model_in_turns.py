@@ -249,6 +249,13 @@ def test_a_private_utterance_is_private() -> None:
     assert holds(given, "~K_eve p & ~K_eve K_ann p")
 
 
+def test_who_speaks_hears_it_too() -> None:
+    """A speaker who is not named in the audience is part of it."""
+    given = Given()
+    given.say(observe("o", formula="p"), audience=["bob"])
+    assert holds(given, "K_ann p & K_bob K_ann p")
+
+
 def test_common_knowledge_that_is_not_defined_is_a_refusal() -> None:
     """A formula that asks for it where somebody missed something is refused, with the reason."""
     given = Given()

@@ -191,8 +191,11 @@ class NaiveEngine:
 
 
 def hearers_of(utterance: Json) -> frozenset[str]:
-    """The audience; none given is everyone."""
-    return frozenset(utterance.get("audience") or {EVERYONE})
+    """The audience; none given is everyone. Who speaks hears it too."""
+    if not utterance.get("audience"):
+        return frozenset({EVERYONE})
+    speakers = {o.get("speaker") or utterance["speaker"] for o in utterance.get("operations") or ()}
+    return frozenset({*utterance["audience"], utterance["speaker"], *speakers})
 
 
 def is_decision(m: Map, name: str) -> bool:

@@ -288,7 +288,7 @@ def test_awareness_follows_the_hearers() -> None:
     assert codes(events[1]) == [(0, "already_aware"), (1, "already_aware")]
     assert codes(events[2]) == [(0, "already_aware")]
     assert codes(events[3]) == [(1, "already_aware")]
-    assert ask.awareness(m) == {EVERYONE: ["p"], "bob": ["o"]}
+    assert ask.awareness(m) == {EVERYONE: ["p"], "ann": ["o"], "bob": ["o"]}
 
 
 def test_problems_reopen_when_their_answer_falls() -> None:

@@ -130,6 +130,13 @@ def test_the_deepest_formula_is_read() -> None:
     assert parse(bare) == parse("~(" * (DEPTH_MAX - 1) + "p" + ")" * (DEPTH_MAX - 1))
 
 
+def _formula_or_fault(text: str) -> Formula | FormulaError:
+    try:
+        return parse(text)
+    except FormulaError as fault:
+        return fault
+
+
 SOUP = st.lists(
     st.sampled_from(
         [
@@ -147,10 +154,9 @@ SOUP = st.lists(
 @example("\x1c~p\x85")
 def test_any_text_is_a_formula_or_a_fault(text: str) -> None:
     """Any text is refused with a place inside it, or gives a formula that reads back the same."""
-    try:
-        formula = parse(text)
-    except FormulaError as error:
-        assert 0 <= error.position <= len(text)
+    formula = _formula_or_fault(text)
+    if isinstance(formula, FormulaError):
+        assert 0 <= formula.position <= len(text)
         return
     assert parse(to_text(formula)) == formula
     assert from_wire(to_wire(formula)) == formula
@@ -182,7 +188,7 @@ TREES: st.SearchStrategy[Formula] = st.recursive(
 @settings(max_examples=150)
 @given(TREES)
 def test_printing_and_the_wire_lose_nothing(formula: Formula) -> None:
-    """Text and wire tree of any formula give the same formula again, names of all kinds included."""
+    """Text and wire tree of any formula give the same formula again, whatever its names."""
     assert parse(to_text(formula), chars_max=100_000) == formula
     assert from_wire(to_wire(formula)) == formula
 
@@ -204,5 +210,5 @@ def test_a_wide_wire_tree_is_refused() -> None:
 
 
 def test_atoms_come_in_order_and_once() -> None:
-    """The variables of a formula are listed by first occurrence, those under modalities included."""
+    """The variables of a formula are listed by first occurrence, also under modalities."""
     assert atoms(parse("q -> K_a (p & q) | aware_b r")) == ("q", "p", "r")

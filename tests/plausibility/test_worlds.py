@@ -79,7 +79,7 @@ def test_sets_are_sets(new_space: Callable[[], WorldSpace], plan: Plan) -> None:
     for name in NAMES:
         if space.position(name) is None:
             space.add(name)
-    order = [world for world in reversed(sorted(EVERY, key=lambda w: [n in w for n in NAMES]))]
+    order = sorted(EVERY, key=lambda world: [name in world for name in NAMES], reverse=True)
     for worlds, plain in made:
         assert worlds.is_empty() is (not plain)
         assert worlds.count(NAMES) == len(plain)
@@ -125,12 +125,18 @@ def test_a_large_diagram_is_refused() -> None:
     space = DiagramSpace(SMALL)
     for number in range(30):
         space.add(f"x{number}")
-    worlds = space.everything()
-    with pytest.raises(BoundExceeded, match="more than 1000 nodes") as caught:
+    made = [space.everything()]
+
+    def grow() -> None:
         for number in range(15):
-            worlds = worlds & (space.where(f"x{number}") | space.where(f"x{number + 15}"))
+            either = space.where(f"x{number}") | space.where(f"x{number + 15}")
+            made.append(made[-1] & either)
+
+    with pytest.raises(BoundExceeded, match="more than 1000 nodes") as caught:
+        grow()
     assert caught.value.bound == "nodes"
-    assert worlds.count([f"x{number}" for number in range(30)]) > 0, "what there was is still good"
+    names = [f"x{number}" for number in range(30)]
+    assert made[-1].count(names) == 3 ** (len(made) - 1) * 4 ** (16 - len(made))
 
 
 def test_memory_runs_out_as_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,10 +146,14 @@ def test_memory_runs_out_as_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     cudd = CuddManager(bounds)
     left = [cudd.add_variable() for _ in range(60)]
     right = [cudd.add_variable() for _ in range(60)]
-    root = cudd.true
-    with pytest.raises(BoundExceeded, match="nodes"):
+
+    def grow() -> None:
+        root = cudd.true
         for one, other in zip(left, right, strict=True):
             root = cudd.both(root, ~cudd.both(~one, ~other))
+
+    with pytest.raises(BoundExceeded, match="nodes"):
+        grow()
     assert len(cudd.both(left[0], right[0])) == 3, "the manager is still good"
 
 

@@ -1,8 +1,8 @@
 """The semantics as a textbook writes it: worlds one by one, and explicit plausibility preorders.
 
 Slow and obvious on purpose, and independent of the product: it shares only the formulas and the
-updates with it. Each agent has a relation on worlds, as a set of pairs (v, w) of one cell where v is
-at least as plausible as w. A radical upgrade is lexicographic, a conservative one promotes the best
+updates with it. Each agent has a relation on worlds: pairs (v, w) of one cell where v is at least as
+plausible as w. A radical upgrade is lexicographic, a conservative one promotes the best
 worlds of its formula, an announcement removes worlds.
 """
 

@@ -58,7 +58,7 @@ def contradicted_records(model: Model, record: str, formula: Formula) -> tuple[s
     CommonKnowledgeUndefined.
     """
     content = And((Atom(record), formula))
-    candidates = model.lawful_records()
+    candidates = model.lawful_records(content)
 
     @cache
     def is_ruled_out_by(kept: tuple[str, ...]) -> bool:

@@ -83,10 +83,15 @@ class Evaluator:
         self._sync()
         return tuple(self._relevance.declared)
 
-    def relevant(self) -> Iterator[Update]:
-        """The entries an answer can depend on, in order."""
+    def relevant(self, formula: Formula) -> Iterator[Update]:
+        """The entries that an answer about the formula can depend on, in order."""
         self._sync()
-        return (update for update in self._log.updates() if self._relevance.is_relevant(update))
+        names = dict.fromkeys(atoms(formula))
+        for update in self._log.updates():
+            if self._relevance.is_relevant(update) or not names.keys().isdisjoint(
+                mentioned(update)
+            ):
+                yield update
 
     @contextmanager
     def suspended(self) -> Iterator[None]:

@@ -142,14 +142,14 @@ class Model:
 
         return self._evaluator.ask(_about(declared), listing)
 
-    def lawful_records(self) -> tuple[str, ...]:
+    def lawful_records(self, formula: Formula) -> tuple[str, ...]:
         """The records that laws and announcements stand for, the latest first, each once.
 
-        Records of which nothing could depend are left out.
+        Those that the truth of the formula cannot depend on are left out.
         """
         tags = [
             tag
-            for update in self._evaluator.relevant()
+            for update in self._evaluator.relevant(formula)
             if update.kind in (UpdateKind.LAW, UpdateKind.ANNOUNCEMENT)
             for tag in update.tags
         ]
