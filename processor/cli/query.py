@@ -85,13 +85,15 @@ def state(conversation: Conversation, as_json: bool) -> int:
 
 @click.command()
 @click.argument("record")
+@click.option("--fail-ungrounded", is_flag=True, help="Exit with status 1 if it is ungrounded.")
 @_on_conversation
-def verify(conversation: Conversation, as_json: bool, record: str) -> int:
+def verify(conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool) -> int:
     """Check whether RECORD is grounded: everything it rests on stands."""
     verdict = verify_record(conversation.state, record)
+    status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
         write_json(verdict_event(conversation, 0, verdict, record=record))
-        return 0
+        return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
     if verdict.support:
         click.echo(f"rests on: {', '.join(verdict.support)}")
@@ -99,7 +101,7 @@ def verify(conversation: Conversation, as_json: bool, record: str) -> int:
         click.echo(f"in dispute: {', '.join(verdict.disputed)}")
     for failure in verdict.failures:
         click.echo(f"- {failure_message(failure)}")
-    return 0
+    return status
 
 
 @click.command()

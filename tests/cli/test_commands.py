@@ -210,6 +210,13 @@ def test_fail_ungrounded_turns_a_negative_answer_into_status_1() -> None:
     assert standfast("run", "-", given=given).returncode == 0
 
 
+def test_verify_can_turn_a_negative_answer_into_status_1(incident: Path) -> None:
+    """Asked to, a check of an ungrounded record exits with 1, one of a grounded record with 0."""
+    where = ("--db", incident, "--conversation", CONVERSATION, "--fail-ungrounded")
+    assert standfast("verify", "h4", *where).returncode == 1
+    assert standfast("verify", "h4", *where, "--turn", "13").returncode == 0
+
+
 def test_hostile_text_cannot_steer_the_terminal(tmp_path: Path) -> None:
     """Escape sequences and markup in an utterance are shown as data."""
     utterance = {

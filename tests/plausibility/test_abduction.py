@@ -34,9 +34,7 @@ def test_a_hypothesis_asserts_its_cause() -> None:
     """A cause that brings about the effect explains it; the bare implication does not."""
     model = model_of(SEEN)
     assert _rejection(model, "tok_bug & (tok_bug -> p_traffic)", TRAFFIC) is None
-    assert (
-        _rejection(model, "tok_bug -> p_traffic", TRAFFIC) is RejectionCode.NOT_EXPLANATORY
-    )
+    assert _rejection(model, "tok_bug -> p_traffic", TRAFFIC) is RejectionCode.NOT_EXPLANATORY
 
 
 def test_what_is_explained_is_taken_out_first() -> None:

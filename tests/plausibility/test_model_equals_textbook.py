@@ -91,7 +91,7 @@ def _check_life(
 @pytest.mark.parametrize(
     "content", [formulas, bare_or_not, literals], ids=["formulas", "mixed", "bare"]
 )
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_answer_is_the_textbooks(
     content: st.SearchStrategy[Formula], data: st.DataObject

@@ -45,8 +45,9 @@ def _logs(draw: st.DrawFn) -> list[Update]:
             sign = signs[name] ^ (choice == 2)
             formula = Atom(name) if sign else Not(Atom(name))
             kind = draw(_bare_kinds)
-            log.append(Update(turn, kind, Atom(name) if kind == "variable" else formula, ("o",),
-                              audience))
+            log.append(
+                Update(turn, kind, Atom(name) if kind == "variable" else formula, ("o",), audience)
+            )
     return log
 
 
@@ -60,9 +61,7 @@ def _with_everything_relevant(log: list[Update]) -> Model:
 
 @settings(max_examples=150)
 @given(_logs(), st.lists(_formulas, min_size=1, max_size=4), agents)
-def test_what_is_skipped_is_not_missed(
-    log: list[Update], asked: list[Formula], agent: str
-) -> None:
+def test_what_is_skipped_is_not_missed(log: list[Update], asked: list[Formula], agent: str) -> None:
     """Every answer is the same with all entries replayed in their place."""
     short, long = fill(Model(), log), _with_everything_relevant(log)
     for formula in (*asked, *(Believes(agent, each) for each in asked), *map(Atom, NAMES)):

@@ -1,8 +1,8 @@
 """The semantics as a textbook writes it: worlds one by one, and explicit plausibility preorders.
 
 Slow and obvious on purpose, and independent of the product: it shares only the formulas and the
-updates with it. Each agent has a relation on worlds: pairs (v, w) of one cell where v is at least as
-plausible as w. A radical upgrade is lexicographic, a conservative one promotes the best
+updates with it. Each agent has a relation on worlds: pairs (v, w) of one cell where v is at least
+as plausible as w. A radical upgrade is lexicographic, a conservative one promotes the best
 worlds of its formula, an announcement removes worlds.
 """
 
@@ -125,9 +125,7 @@ class Textbook:
     def _observing(self, model: PlausibilityModel, update: Update) -> PlausibilityModel:
         assert update.agent is not None
         seen = model.observed[update.agent] | frozenset(update.variables)
-        pairs = frozenset(
-            (v, w) for v, w in model.at_least[update.agent] if v & seen == w & seen
-        )
+        pairs = frozenset((v, w) for v, w in model.at_least[update.agent] if v & seen == w & seen)
         return PlausibilityModel(
             model.worlds,
             {**model.observed, update.agent: seen},

@@ -69,7 +69,7 @@ class Relevance:
         Returns the lowest serial that may have changed, and whether some entry below it is relevant
         now and was not before, or the other way round.
         """
-        lowest = log.settle()
+        lowest = min(log.settle(), len(self._seen))
         self._was_inert.clear()
         for serial in range(len(self._seen) - 1, lowest - 1, -1):
             update = self._seen.pop()
