@@ -80,6 +80,25 @@ def test_common_knowledge_in_the_log_looks_at_what_came_before() -> None:
     assert holds(model, "K_c q")
     model.append(announce("r", "o3", AB))
     assert holds(model, "K_c q & K_a (q & r)")
+    assert holds(model_of(*model.updates()), "K_c q & K_a (q & r)")
+
+
+def test_common_knowledge_in_a_private_turn_looks_at_what_came_before_the_turn() -> None:
+    """Of two announcements made at once in private, neither counts as missed for the other."""
+    model = model_of(
+        announce("p", "o1"),
+        announce("o2", "o2", AB, turn=2, at_once=True),
+        announce("C[a, b, c] p -> q", "o3", AB, turn=2, at_once=True),
+    )
+    assert holds(model, "K_a q & ~K_c q")
+
+
+@pytest.mark.parametrize("questions", [("q", "K_c q"), ("K_c q", "q")])
+def test_a_missed_record_without_content_keeps_views_apart(questions: tuple[str, str]) -> None:
+    """Where c missed a bare record C is undefined, and in the view of c it is not."""
+    model = model_of(announce("o1", "o1", AB), announce("C[a, c] r | q", "o2"))
+    answers = {question: holds(model, question) for question in questions}
+    assert answers == {"q": False, "K_c q": True}
 
 
 def test_an_entry_is_passed_over_where_it_cannot_be() -> None:

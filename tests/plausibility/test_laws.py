@@ -243,6 +243,27 @@ def test_the_two_upgrades_differ() -> None:
         assert holds(model, "B_a p") is expected
 
 
+def test_a_conservative_upgrade_chooses_among_possible_worlds() -> None:
+    """A world that was announced away is not the best one, however plausible it had been."""
+    model = model_of(radical("q"), announce("~(p & q)"), conservative("p"))
+    assert holds(model, "B_a (p & ~q)")
+
+
+def test_a_conservative_upgrade_chooses_in_every_cell() -> None:
+    """Who can tell whether p has the best worlds chosen on either side; who cannot has not."""
+    model = model_of(sees("a", "p"), radical("p"), conservative("r"))
+    assert holds(model, "B_a r & B_b r")
+    model.append(announce("~p"))
+    assert holds(model, "B_a r & ~B_b r")
+
+
+def test_seeing_more_later_keeps_the_order() -> None:
+    """An agent that comes to see a variable believes in each new cell what was best there."""
+    model = model_of(radical("p -> q"), conservative("p & r"), sees("a", "p"))
+    assert holds(model, "(p -> B_a (q & r)) & ~B_b ~p & B_b (p & r)")
+    assert not model.possible(parse("~p & (B_a r | B_a ~r)"))
+
+
 def test_the_order_of_upgrades_matters() -> None:
     """The later of two upgrades that exclude each other wins."""
     assert holds(model_of(radical("p"), radical("~p")), "B_a ~p")

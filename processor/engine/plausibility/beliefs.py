@@ -180,9 +180,7 @@ def _carried(state: State, agent: str) -> Best:
     old, steps = before.best[before.viewer(agent)]
     meter = Meter(state.steps_max, steps)
     cells = state.cells(agent)
-    if before.cells(agent) != cells:
-        best = _filtered(state.upgrades, agent, cells, state.law, meter)
-    elif not state.upgraded:
+    if not state.upgraded:  # a smaller law, or smaller cells, some of which lost their best worlds
         best = _complete(state.upgrades, agent, cells, old & state.law, state.law, meter)
     else:
         assert state.upgrades is not None
