@@ -58,7 +58,7 @@ def interpret(
     digest = hashlib.sha256(canonical_content(utterance)).hexdigest()
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None:
-        if known == digest:
+        if known.hex() == digest:
             return AlreadyInLog(utterance.utterance_id)
         return Unusable(
             DeadLetterClass.ID_REUSED,

@@ -18,7 +18,7 @@ _COMPLETE = Coverage(complete=True)
 class Conversation:
     """The state and the place in the log.
 
-    `utterances` maps every utterance id in the log to the digest of its bytes. `missing` maps each
+    `utterances` maps every utterance id in the log to its digest. `missing` maps each
     turn that could not be interpreted, and was not filled since, to its utterance id.
     """
 
@@ -29,7 +29,7 @@ class Conversation:
     turn: int = 0
     digest: str = GENESIS
     is_erased: bool = False
-    utterances: dict[str, str] = field(default_factory=dict)
+    utterances: dict[str, bytes] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
     digests: StateDigest = field(default_factory=StateDigest)
 

@@ -93,7 +93,7 @@ def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
         return Refused(reason)
     advanced, change = _advance(conversation, event)
     conversation.sequence = event.sequence
-    conversation.utterances[event.utterance.id] = event.utterance.digest
+    conversation.utterances[event.utterance.id] = bytes.fromhex(event.utterance.digest)
     conversation.digest = chain(
         conversation.digest,
         [

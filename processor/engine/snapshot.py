@@ -40,7 +40,9 @@ def dump(conversation: Conversation) -> bytes:
             "turn": conversation.turn,
             "digest": conversation.digest,
             "is_erased": conversation.is_erased,
-            "utterances": list(conversation.utterances.items()),
+            "utterances": [
+                (utterance, digest.hex()) for utterance, digest in conversation.utterances.items()
+            ],
             "missing": list(conversation.missing.items()),
             "roles": list(state.roles.items()),
             "records": [
@@ -74,7 +76,7 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
         turn=fields["turn"],
         digest=fields["digest"],
         is_erased=fields["is_erased"],
-        utterances=dict(fields["utterances"]),
+        utterances={id_: bytes.fromhex(digest) for id_, digest in fields["utterances"]},
         missing=dict(fields["missing"]),
     )
     conversation.digests.absorb_all(conversation.state)

@@ -155,6 +155,7 @@ def memory(turns: int) -> None:
     conversation = Conversation.empty("default", "bench")
     for each in stored:
         advance(conversation, decode_log_event(each))
+    conversation.state_digest()
     gc.collect()
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()

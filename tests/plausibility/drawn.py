@@ -98,13 +98,16 @@ def turns(draw: st.DrawFn, turn: int, content: st.SearchStrategy[Formula]) -> li
 
 @st.composite
 def logs(
-    draw: st.DrawFn, content: st.SearchStrategy[Formula] | None = None, turns_max: int = 4
+    draw: st.DrawFn,
+    content: st.SearchStrategy[Formula] | None = None,
+    turns_max: int = 4,
+    after: int = 0,
 ) -> list[Update]:
-    """Up to `turns_max` utterances; bare entries among them unless `content` says otherwise."""
+    """Up to `turns_max` utterances `after` a turn; bare entries too unless `content` says no."""
     content = st.one_of(literals, formulas) if content is None else content
     updates: list[Update] = []
-    for turn in range(1, 1 + draw(st.integers(1, turns_max))):
-        updates.extend(draw(turns(turn, content)))
+    for number in range(draw(st.integers(1, turns_max))):
+        updates.extend(draw(turns(after + 1 + number, content)))
     return updates
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.syntax import parse
 from processor.engine.plausibility.update import Audience, Update, UpdateKind
@@ -46,10 +48,12 @@ def variable(name: str, audience: Audience = None) -> Update:
 
 
 def model_of(*updates: Update) -> Model:
-    """A model with these updates as its log."""
+    """A model with these updates as its log; none is of an earlier turn than the one before."""
     model = Model()
+    turn = 0
     for update in updates:
-        model.append(update)
+        turn = max(turn, update.turn)
+        model.append(replace(update, turn=turn))
     return model
 
 

@@ -154,7 +154,7 @@ _entries = st.builds(
 TIGHT = Bounds(variables=16, nodes=14, steps=80)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     st.lists(_entries, min_size=4, max_size=25),
     st.lists(_clauses, min_size=1, max_size=3),

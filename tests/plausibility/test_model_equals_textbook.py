@@ -91,7 +91,7 @@ def _check_life(
 @pytest.mark.parametrize(
     "content", [formulas, bare_or_not, literals], ids=["formulas", "mixed", "bare"]
 )
-@settings(max_examples=30)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_every_answer_is_the_textbooks(
     content: st.SearchStrategy[Formula], data: st.DataObject
@@ -102,7 +102,7 @@ def test_every_answer_is_the_textbooks(
     _check_life(
         models,
         data.draw(logs(content)),
-        data.draw(logs(content, turns_max=2)),
+        data.draw(logs(content, turns_max=2, after=4)),
         expansions,
         data.draw(questions),
         data.draw(st.sampled_from(RECORDS)),
@@ -110,7 +110,9 @@ def test_every_answer_is_the_textbooks(
 
 
 @settings(max_examples=15)
-@given(logs(bare_or_not), logs(bare_or_not, turns_max=2), questions, st.sampled_from(RECORDS))
+@given(
+    logs(bare_or_not), logs(bare_or_not, turns_max=2, after=4), questions, st.sampled_from(RECORDS)
+)
 def test_the_pure_library_answers_the_same(
     log: list[Update], more: list[Update], asked: list[Formula], record: str
 ) -> None:

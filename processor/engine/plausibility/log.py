@@ -7,13 +7,13 @@ Every operation costs as much as what it changes, however long the log is.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple, TypeVar, final
+from typing import NamedTuple, final
 
 from processor.engine.plausibility.formula import Atom
 from processor.engine.plausibility.update import Update, is_explicit
-
-Key = TypeVar("Key", str, int)
 
 
 @final
@@ -26,13 +26,17 @@ class Mark(NamedTuple):
 
 @final
 class UpdateLog:
-    """The updates in order. `explicit` counts those with a formula that is no literal."""
+    """The updates in order, by ascending turn.
+
+    `explicit` counts those with a formula that is no literal.
+    """
 
     def __init__(self) -> None:
         self.entries: list[Update | None] = []
         self.explicit = 0
-        self._of_tag: dict[str, list[int]] = {}
-        self._of_turn: dict[int, list[int]] = {}
+        self._of_tag: dict[str, int | list[int]] = {}  # nearly every record has a single entry
+        self._turns = array("q")
+        self._turn_starts = array("q")
         self._contracted: list[tuple[int, Update]] = []
         self._lowest_change = 0
 
@@ -41,21 +45,25 @@ class UpdateLog:
         serial = len(self.entries)
         self.entries.append(update)
         for tag in update.tags:
-            if tag in self._of_tag:
-                self._of_tag[tag].append(serial)
+            earlier = self._of_tag.get(tag)
+            if earlier is None:
+                self._of_tag[tag] = serial
+            elif isinstance(earlier, int):
+                self._of_tag[tag] = [earlier, serial]
             else:
-                self._of_tag[tag] = [serial]
-        if update.turn in self._of_turn:
-            self._of_turn[update.turn].append(serial)
-        else:
-            self._of_turn[update.turn] = [serial]
+                earlier.append(serial)
+        if not self._turns or self._turns[-1] != update.turn:
+            assert not self._turns or self._turns[-1] < update.turn, "turns only go on"
+            self._turns.append(update.turn)
+            self._turn_starts.append(serial)
         if type(update.formula) is not Atom and is_explicit(update):
             self.explicit += 1
 
     def contract(self, record: str) -> tuple[Update, ...]:
         """Drop every entry that stands for the record, and return them in order."""
         dropped: list[Update] = []
-        for serial in self._of_tag.get(record, ()):
+        serials = self._of_tag.get(record, ())
+        for serial in (serials,) if isinstance(serials, int) else serials:
             update = self.entries[serial]
             if update is not None:
                 self.entries[serial] = None
@@ -71,8 +79,13 @@ class UpdateLog:
 
     def of_turn(self, turn: int) -> tuple[Update, ...]:
         """The entries of one turn in order, without those contracted."""
-        found = (self.entries[serial] for serial in self._of_turn.get(turn, ()))
-        return tuple(update for update in found if update is not None)
+        place = bisect_left(self._turns, turn)
+        if place == len(self._turns) or self._turns[place] != turn:
+            return ()
+        is_last = place + 1 == len(self._turns)
+        end = len(self.entries) if is_last else self._turn_starts[place + 1]
+        found = self.entries[self._turn_starts[place] : end]
+        return tuple([update for update in found if update is not None])
 
     def mark(self) -> Mark:
         """This moment."""
@@ -99,13 +112,12 @@ class UpdateLog:
         update = self.entries.pop()
         assert update is not None, "what was contracted since the mark is back in its place"
         for tag in update.tags:
-            _pop(self._of_tag, tag)
-        _pop(self._of_turn, update.turn)
+            serials = self._of_tag[tag]
+            if isinstance(serials, int) or len(serials) == 1:
+                del self._of_tag[tag]
+            else:
+                serials.pop()
+        if self._turn_starts[-1] == len(self.entries):
+            self._turns.pop()
+            self._turn_starts.pop()
         self.explicit -= is_explicit(update)
-
-
-def _pop(index: dict[Key, list[int]], key: Key) -> None:
-    serials = index[key]
-    serials.pop()
-    if not serials:
-        del index[key]
