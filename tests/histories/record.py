@@ -1,0 +1,48 @@
+"""Records histories: `python -m tests.histories.record NAME` writes `NAME-rulesN.jsonl`.
+
+A file holds the log of one conversation as canonical bytes, one event a line, and ends with the
+digests it folded to. It is never written again: a change of behaviour gets a new rules version.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import orjson
+
+from processor.app.interpret import interpret
+from processor.engine.conversation import Conversation
+from processor.engine.fold import Refused, advance
+from processor.engine.rules_version import CURRENT_RULES
+from processor.scenarios import utterances
+from schemas.wire import canonical_bytes
+
+HERE = Path(__file__).parent
+
+
+def recorded(name: str) -> bytes:
+    """The history of a scenario under the current rules."""
+    lines: list[bytes] = []
+    conversation: Conversation | None = None
+    for utterance in utterances(name):
+        if conversation is None:
+            conversation = Conversation.empty(utterance.tenant_id, utterance.conversation_id)
+        event = interpret(conversation, utterance)
+        assert not isinstance(event, tuple), event
+        assert not isinstance(advance(conversation, event), Refused)
+        lines.append(canonical_bytes(event))
+    assert conversation is not None
+    folded_to = {"digest": conversation.digest, "state_digest": conversation.state_digest()}
+    return b"\n".join([*lines, orjson.dumps(folded_to), b""])
+
+
+def main() -> None:
+    """Write the histories of the scenarios named on the command line; refuse to overwrite one."""
+    for name in sys.argv[1:]:
+        with (HERE / f"{name}-rules{CURRENT_RULES}.jsonl").open("xb") as file:
+            file.write(recorded(name))
+
+
+if __name__ == "__main__":
+    main()
