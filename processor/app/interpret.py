@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, final
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
+from schemas.contract import AGENTS_MAX
 from schemas.log import (
     CandidateAppended,
     ConversationSetUp,
@@ -65,6 +66,13 @@ def interpret(
             "utterance_id",
             f"{utterance.utterance_id!r} was used before for another utterance",
         )
+    audience = _hearers(utterance)
+    if audience is not None and len(audience) > AGENTS_MAX:
+        return Unusable(
+            DeadLetterClass.INVALID,
+            "audience",
+            f"{len(audience)} agents hear this, speakers included; at most {AGENTS_MAX} may",
+        )
     common: dict[str, Any] = {
         "tenant_id": utterance.tenant_id,
         "conversation_id": utterance.conversation_id,
@@ -74,7 +82,7 @@ def interpret(
         "speaker": utterance.speaker,
         "role": utterance.role,
         "at": utterance.at,
-        "audience": _hearers(utterance),
+        "audience": audience,
         "provenance": NATIVE,
     }
     match utterance.kind:

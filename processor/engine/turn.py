@@ -26,6 +26,7 @@ from processor.engine.retraction import sorted_ids
 from processor.engine.run import Run
 from processor.engine.state import State
 from processor.engine.transition import Canonical, Cause, StandingChange, Transition
+from schemas.contract import REASON_CHARS_MAX, REFERENCES_MAX
 from schemas.derived import Note
 from schemas.log import Rejection
 from schemas.operations import OPERATION_ORDER, Operation, Revise
@@ -119,13 +120,19 @@ def _apply_in_order(
         if refusal is None:
             run.applied.append(index)
         else:
-            run.rejections.append(
-                Rejection(
-                    index=index, code=refusal.code, reason=refusal.reason, records=refusal.records
-                )
-            )
+            run.rejections.append(_rejection(index, refusal))
     if not announced:
         announce_observations(run)
+
+
+def _rejection(index: int, refusal: Refusal) -> Rejection:
+    """The refusal as it goes on the wire, within the bounds of the contract."""
+    return Rejection(
+        index=index,
+        code=refusal.code,
+        reason=refusal.reason[:REASON_CHARS_MAX],
+        records=refusal.records[:REFERENCES_MAX],
+    )
 
 
 def _apply_one(run: Run, operation: Operation, evaluates: bool) -> Refusal | None:

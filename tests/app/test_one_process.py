@@ -197,6 +197,15 @@ def test_an_id_with_other_content_is_a_dead_letter(tmp_path: Path) -> None:
     assert results[1].dead_letter_class is DeadLetterClass.ID_REUSED
 
 
+def test_more_hearers_than_a_log_event_holds_is_a_dead_letter(tmp_path: Path) -> None:
+    """Speakers hear what they say, so they count towards the bound of an audience."""
+    crowd = [f"a{number}" for number in range(256)]
+    results = run(tmp_path, [statement(1, audience=crowd), statement(2, audience=crowd[:-1])])
+    assert isinstance(results[0], DeadLetter)
+    assert results[0].place == "audience"
+    assert isinstance(results[1], Processed)
+
+
 def test_a_setup_later_on_is_a_dead_letter(tmp_path: Path) -> None:
     """Only the first event of a conversation may be a setup."""
     setup = {

@@ -265,6 +265,20 @@ def test_common_knowledge_that_is_not_defined_is_a_refusal() -> None:
     assert "common knowledge" in turn.rejections[0].reason
 
 
+def test_the_largest_refusals_fit_the_contract() -> None:
+    """Long names and long lists in a refusal are cut to the bounds, and crash nothing."""
+    given = Given()
+    given.say(observe("o", formula="p"), audience=["ann"])
+    group = ",".join(f"{number}" + "x" * 120 for number in range(64))
+    (rejection,) = given.say(hypothesize("h", formula=f"C_{{{group}}} p")).rejections
+    assert len(rejection.reason) == 4_096
+    records = [f"r{number}" for number in range(512)]
+    for start in range(0, 512, 256):
+        given.say(*(observe(record) for record in records[start : start + 256]))
+    (rejection,) = given.say(hypothesize("h", formula="p & ~p", explains=records)).rejections
+    assert len(rejection.records) == 512
+
+
 def test_a_bound_that_is_reached_refuses_the_operation_and_no_other() -> None:
     """The rest of the turn applies, and the model is as it was."""
     given = Given(Bounds(variables=6))
