@@ -73,8 +73,8 @@ def assess(run: Run, operation: Operation) -> Assessment | Refusal:
         if isinstance(assessment, Refusal):
             return assessment
         return assessment._replace(meanings=meanings)
-    except FormulaError as too_deep:
-        return Refusal(RejectionCode.BOUND_EXCEEDED, str(too_deep), ())
+    except FormulaError as unreadable:
+        return Refusal(RejectionCode.BOUND_EXCEEDED, str(unreadable), ())
     except BoundExceeded as bound:
         return Refusal(RejectionCode.BOUND_EXCEEDED, str(bound), ())
     except CommonKnowledgeUndefined as undefined:

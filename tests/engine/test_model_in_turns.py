@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.syntax import parse
-from schemas.derived import Outcome, VerdictEvent
+from schemas.derived import Outcome, TurnEvent, VerdictEvent
+from schemas.log import OperationsAppended
 from tests.engine.given import (
     Given,
     Json,
@@ -297,3 +299,32 @@ def test_hearing_a_formula_makes_aware_of_its_variables() -> None:
     given.say(observe("o", formula="p"))
     assert holds(given, "X_ann p")
     assert holds(given, "K_ann (p | r) & ~X_ann (p | r)")
+
+
+def test_a_log_with_text_formulas_folds_without_a_crash() -> None:
+    """Text in a log event is read; text that is no formula refuses its operation alone."""
+    given = Given()
+    given.say(observe("o"))
+    event = OperationsAppended.model_validate(
+        {
+            "type": "standfast.operations.v1",
+            "tenant_id": "default",
+            "conversation_id": "c",
+            "sequence": 2,
+            "turn": 2,
+            "rules_version": 1,
+            "utterance": {"id": "other", "digest": "0" * 64},
+            "speaker": "ann",
+            "role": "user",
+            "at": "2026-03-01T02:31:00Z",
+            "provenance": {"interpreter": "other"},
+            "operations": [observe("x", formula="p & & q"), observe("y", formula="p & q")],
+        },
+        strict=False,
+    )
+    folded = fold(given.conversation, event)
+    assert isinstance(folded, Folded)
+    turn = folded.events[0]
+    assert isinstance(turn, TurnEvent)
+    assert [rejection.index for rejection in turn.rejections] == [0]
+    assert holds(given, "K_ann (p & q)")
