@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.syntax import parse
 from processor.engine.plausibility.update import Audience, Update, UpdateKind
@@ -53,7 +51,7 @@ def model_of(*updates: Update) -> Model:
     turn = 0
     for update in updates:
         turn = max(turn, update.turn)
-        model.append(replace(update, turn=turn))
+        model.append(update._replace(turn=turn))
     return model
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +82,7 @@ def test_an_index_is_the_same_however_it_came_about(
     mark = followed.mark()
     followed.contract("h")
     for update in more[:place]:
-        followed.append(replace(update, turn=update.turn + len(log)))
+        followed.append(update._replace(turn=update.turn + len(log)))
         index.sync(followed)
     followed.contract("o")
     index.sync(followed)
@@ -102,7 +100,7 @@ def test_an_index_is_the_same_however_it_came_about(
 def _relevant(*log: Update) -> list[Update]:
     followed, index = UpdateLog(), Relevance()
     for update in log:
-        followed.append(replace(update, turn=1))
+        followed.append(update._replace(turn=1))
     index.sync(followed)
     return [update for update in log if index.is_relevant(update)]
 

@@ -14,9 +14,8 @@ An entry may be *bare*: its formula is a variable or the negation of one. Nearly
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, final
+from typing import NamedTuple, TypeAlias, final
 
 from processor.engine.plausibility.formula import DEPTH_MAX, Formula, atoms, literal
 from processor.engine.plausibility.syntax import parse, to_text
@@ -45,8 +44,7 @@ class UpdateKind(StrEnum):
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """One entry of the log.
 
     `turn` is the statement it belongs to; `tags` are the records it stands for: contraction by one
