@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple, final
@@ -29,12 +30,17 @@ class Line(NamedTuple):
 
 
 def read_lines(stream: BinaryIO, limit: int = UTTERANCE_BYTES_MAX) -> Iterator[Line]:
-    """The lines that are not blank, numbered from 1 as editors do; none is held beyond `limit`."""
+    """The lines that are not blank, numbered from 1 as editors do; none is held beyond `limit`.
+
+    A byte order mark at the start, which some editors write, is passed over.
+    """
     number = 0
     while first := stream.readline(limit + 1):
         number += 1
         if len(first) <= limit or first.endswith(b"\n"):
             content = first.rstrip(b"\r\n")
+            if number == 1:
+                content = content.removeprefix(codecs.BOM_UTF8)
             if content.strip():
                 yield Line(number, content, len(content))
             continue

@@ -19,6 +19,7 @@ from processor.app.lines import read_lines
         (b"a\r\nb", [(1, b"a"), (2, b"b")]),
         (b"\n \n\t\na\n\n", [(4, b"a")]),
         (b"12345678\n", [(1, b"12345678")]),
+        (b"\xef\xbb\xbfa\nb", [(1, b"a"), (2, b"b")]),
     ],
 )
 def test_lines_are_numbered_as_editors_number_them(
