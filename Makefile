@@ -36,7 +36,7 @@ demo: setup ## run a recorded incident through the whole pipeline, then ask what
 	$(BIN)/standfast affected o5 --db $(DEMO)/standfast.duckdb --conversation incident
 
 test: setup ## run the tests; the end of the output says what was left out and why
-	$(BIN)/python -m pytest $(ARGS) --cov
+	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--cov)
 
 test-full: setup ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest --thorough --hypothesis-profile=thorough $(ARGS)
