@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import pytest
 
+from processor.engine.digest import state_digest
 from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.bounds import Bounds
+from processor.engine.plausibility.formula import to_wire
 from processor.engine.plausibility.syntax import parse
+from processor.engine.retraction import why
+from processor.engine.snapshot import dump, load
+from processor.engine.turn import dry_run
 from schemas.derived import Outcome, TurnEvent, VerdictEvent
 from schemas.log import OperationsAppended
+from schemas.operations import Hypothesize, Observe, Revise
 from tests.engine.given import (
     Given,
     Json,
@@ -328,3 +334,56 @@ def test_a_log_with_text_formulas_folds_without_a_crash() -> None:
     assert isinstance(turn, TurnEvent)
     assert [rejection.index for rejection in turn.rejections] == [0]
     assert holds(given, "K_ann (p & q)")
+
+
+def disputed() -> Given:
+    """A conversation with an open dispute and one that is over."""
+    given = Given()
+    given.say(observe("o1", formula="p"), observe("o2", formula="q"))
+    given.say(observe("o3", formula="~p"), observe("o4", formula="~q"))
+    given.say(revise("o4", inline("n")))
+    assert sorted(given.conversation.state.disputed) == ["o1", "o3"]
+    return given
+
+
+def test_a_snapshot_keeps_disputes_formulas_and_awareness() -> None:
+    """Loaded again, the conversation has the same bytes and digest, and answers the same."""
+    given = disputed()
+    loaded = load(dump(given.conversation))
+    assert dump(loaded) == dump(given.conversation)
+    assert loaded.state_digest() == given.conversation.state_digest()
+    assert loaded.state_digest() == state_digest(loaded.state)
+    assert loaded.state.disputed == given.conversation.state.disputed
+    assert loaded.state.model.holds(parse("X_ann (p & q)"))
+
+
+def test_a_dry_run_of_disputes_and_revisions_leaves_everything_untouched() -> None:
+    """What a turn opens, clears, contracts and appends is all taken back."""
+    given = disputed()
+    before = dump(given.conversation)
+    operations = [
+        Observe(op="observe", record="x", claim="x", formula=to_wire(parse("~q & r"))),
+        Revise(op="revise", target="o3", by="o1", negates=True),
+        Hypothesize(op="hypothesize", record="h", claim="h", formula=to_wire(parse("s"))),
+    ]
+    outcome = dry_run(given.conversation.state, 4, "ann", None, operations)
+    assert outcome.applied == (0, 1, 2)
+    assert [note.code for note in outcome.notes] == ["announcement_withheld"]
+    assert dump(given.conversation) == before
+    assert given.conversation.state_digest() == state_digest(given.conversation.state)
+    assert sorted(given.conversation.state.disputed) == ["o1", "o3"]
+
+
+def test_why_lists_the_support_tree_once() -> None:
+    """Depth first in the order of the links; what was listed is not gone through again."""
+    given = Given()
+    given.say(observe("a"), observe("b", "a"), observe("c", "b", "a"))
+    given.say(resolve("c", subsumes=["a"]))
+    steps = why(given.conversation.state.records["c"])
+    assert [(step.depth, step.record.id, step.repeated) for step in steps] == [
+        (0, "c", False),
+        (1, "b", False),
+        (2, "a", False),
+        (3, "c", True),
+        (1, "a", True),
+    ]
