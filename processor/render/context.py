@@ -56,13 +56,19 @@ def clipped(lines: Sequence[str]) -> str:
     """The lines as one text of bounded length; what did not fit is counted, not cut in two."""
     text: list[str] = []
     left = CONTEXT_CHARS_MAX
-    for number, line in enumerate(lines):
+    for number, hostile in enumerate(lines):
+        line = _one_line(hostile)
         left -= len(line) + 1
         if left < 0:
             text.append(f"({len(lines) - number} more lines)")
             break
         text.append(line)
     return "\n".join(text)
+
+
+def _one_line(text: str) -> str:
+    """One record is one line: a claim must not pass for lines of ours."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def _introduced(state: State, turn: int, outcome: TurnOutcome) -> Iterable[str]:
