@@ -9,12 +9,15 @@ import os
 import sys
 
 import click
+import duckdb
 
 from processor.cli.errors import BadInputError
 from processor.cli.output import ReaderGone, flush
 from processor.cli.query import affected, context, history, holds, state, verify, why
 from processor.cli.run import run
+from processor.engine.snapshot import SnapshotFormatError
 from replay.store import StoreError
+from schemas.wire import WireError
 
 BAD_INPUT = 2
 
@@ -40,8 +43,8 @@ def main() -> None:
     except click.ClickException as usage:
         click.echo(f"standfast: {usage.format_message()}", err=True)
         sys.exit(BAD_INPUT)
-    except (BadInputError, StoreError) as error:
-        click.echo(f"standfast: {error}", err=True)
+    except (BadInputError, StoreError, duckdb.Error, WireError, SnapshotFormatError) as error:
+        click.echo(f"standfast: {' '.join(str(error).split())}", err=True)
         sys.exit(BAD_INPUT)
     except click.Abort:
         sys.exit(130)

@@ -66,7 +66,10 @@ def run(
     gc.set_threshold(*GC_THRESHOLDS)
     source = "standard input" if input_path == "-" else input_path
     with _directory(out) as folder, _open(input_path) as stream:
-        letters = DeadLetterFile(folder / DEAD_LETTERS_NAME)
+        kept = folder / DEAD_LETTERS_NAME
+        if kept.exists() and input_path != "-" and kept.samefile(input_path):
+            raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
+        letters = DeadLetterFile(kept)
         story = Story(kept_in=out, silent=as_json)
         progress = Progress(shown=as_json)
         with Store(folder / STORE_NAME) as store:

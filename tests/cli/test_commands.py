@@ -259,3 +259,12 @@ def test_a_reader_that_goes_away_is_not_an_error() -> None:
     )
     assert ran.returncode == 0
     assert ran.stderr == b""
+
+
+def test_a_run_does_not_read_the_dead_letters_it_writes(tmp_path: Path) -> None:
+    """The file would grow as fast as it is read; it is refused in one line."""
+    assert standfast("run", "-", "--out", tmp_path, given=b"garbage\n").returncode == 2
+    ran = standfast("run", tmp_path / "dead-letters.jsonl", "--out", tmp_path)
+    assert ran.returncode == 2
+    assert len((tmp_path / "dead-letters.jsonl").read_bytes().splitlines()) == 1
+    assert len(ran.stderr.splitlines()) == 1
