@@ -65,6 +65,7 @@ class NoteCode(StrEnum):
 
     ANNOUNCEMENT_WITHHELD = "announcement_withheld"
     NEGATION_SKIPPED = "negation_skipped"
+    BOUND_EXCEEDED = "bound_exceeded"
     LATE_ATOM = "late_atom"
 
 

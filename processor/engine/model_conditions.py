@@ -3,7 +3,8 @@
 Only formulas that were brought are checked. An operation without one still appends its update, but
 nothing is evaluated until somebody asks, so a long conversation without formulas costs nothing
 here. Whatever has to be evaluated is evaluated now, so that a bound that is reached refuses the
-operation before it has changed anything.
+operation before it has changed anything. What was observed or withdrawn is never refused by the
+model: there a bound keeps the content out of it, and a note says so.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Assessment(NamedTuple):
     `formula` is the operation's own; `contradicted` are the records an observation is impossible
     with, or None if it is possible; `surprises` says that no hearer believed it; `negation` is
     False if the target's negation would leave no world. `meanings` are the inline records with a
-    formula.
+    formula. `unanswered` says why the model has no answer, so that it must not take anything in;
+    `untold` why it cannot say what is contradicted, or whether it is a surprise.
     """
 
     formula: Formula | None = None
@@ -60,6 +62,8 @@ class Assessment(NamedTuple):
     contradicted: tuple[str, ...] | None = None
     surprises: bool = False
     negation: bool = True
+    unanswered: str | None = None
+    untold: str | None = None
 
 
 NOTHING_TO_ASSESS = Assessment()
@@ -68,17 +72,30 @@ NOTHING_TO_ASSESS = Assessment()
 def assess(run: Run, operation: Operation) -> Assessment | Refusal:
     """Why the model refuses an operation that brings a formula, or what it says of it."""
     try:
-        meanings = _inline_meanings(run, operation)
-        assessment = _assess(run, operation)
-        if isinstance(assessment, Refusal):
-            return assessment
-        return assessment._replace(meanings=meanings)
+        brought = _brought(operation)
     except FormulaError as unreadable:
         return Refusal(RejectionCode.BOUND_EXCEEDED, str(unreadable), ())
-    except BoundExceeded as bound:
-        return Refusal(RejectionCode.BOUND_EXCEEDED, str(bound), ())
-    except CommonKnowledgeUndefined as undefined:
-        return Refusal(RejectionCode.INCONSISTENT_WITH_MODEL, str(undefined), ())
+    model = run.state.model
+    before = model.spoken_of
+    assessed = _answered(run, operation, brought)
+    if isinstance(assessed, Refusal) or assessed.unanswered is not None:
+        model.speak_only_of(before)
+    return assessed
+
+
+def _answered(run: Run, operation: Operation, brought: Assessment) -> Assessment | Refusal:
+    meanings = [Implies(Atom(record), formula) for record, formula in brought.meanings]
+    try:
+        run.state.model.speak_of(meanings)
+        for meaning in meanings:  # each once, so that a bound shows now
+            run.state.model.possible(meaning)
+        return _assess(run, operation, brought)
+    except (BoundExceeded, CommonKnowledgeUndefined) as unanswered:
+        if isinstance(operation, Observe | Revise):
+            return brought._replace(unanswered=str(unanswered))
+        is_bound = isinstance(unanswered, BoundExceeded)
+        code = RejectionCode.BOUND_EXCEEDED if is_bound else RejectionCode.INCONSISTENT_WITH_MODEL
+        return Refusal(code, str(unanswered), ())
 
 
 def brings_formula(state: State, operation: Operation) -> bool:
@@ -103,46 +120,64 @@ def brings_formula(state: State, operation: Operation) -> bool:
             assert_never(operation)
 
 
-def _assess(run: Run, operation: Operation) -> Assessment | Refusal:
+def _assess(run: Run, operation: Operation, brought: Assessment) -> Assessment | Refusal:
     match operation:
         case Observe():
-            return _assess_observe(run, operation)
+            return brought if brought.formula is None else _assess_observe(run, operation, brought)
         case Hypothesize():
-            return _assess_hypothesize(run, operation)
+            return _hypothesis_refusal(run, operation, brought.formula) or brought
         case Revise():
-            return _assess_revise(run, operation)
+            return brought._replace(negation=_can_be_negated(run, operation))
         case Resolve():
-            return _assess_resolve(run, operation)
+            return _resolution_refusal(run, operation) or brought
         case Support() | Undermine() | ExpandAwareness() | Question():
-            return NOTHING_TO_ASSESS
+            return brought
         case _:
             assert_never(operation)
 
 
-def _assess_observe(run: Run, operation: Observe) -> Assessment:
+def _brought(operation: Operation) -> Assessment:
+    """The formulas that the operation brings, before anybody has looked at them."""
+    own = operation.formula if isinstance(operation, Observe | Hypothesize) else None
+    return Assessment(
+        formula=None if own is None else formula_of(own),
+        meanings=tuple(
+            (inline.record, formula_of(inline.formula))
+            for inline in _inline_records(operation)
+            if inline.formula is not None
+        ),
+    )
+
+
+def _assess_observe(run: Run, operation: Observe, brought: Assessment) -> Assessment:
     """Possible together with what the turn announces already, in the model before the turn."""
-    if operation.formula is None:
-        return NOTHING_TO_ASSESS
-    formula = formula_of(operation.formula)
+    formula = brought.formula
+    assert formula is not None
     model = run.state.model
     speaker = operation.speaker or run.speaker
     hearers = tuple(sorted({*run.state.hearers(run.audience), speaker}))
-    surprises = is_surprise(model, hearers, formula)
     announcement = And((Atom(operation.record), formula))
-    together = tuple(update.formula for update in run.announced if update.formula is not None)
-    if model.possible(And((*together, announcement)) if together else announcement):
-        return Assessment(formula, surprises=surprises)
-    with model.supposing():
-        for update in run.announced:
-            model.append(update)
-        contradicted = contradicted_records(model, operation.record, formula)
-    return Assessment(formula, contradicted=contradicted, surprises=surprises)
+    model.speak_of([announcement])
+    is_possible = model.possible_with(run.announced_together, announcement)
+    contradicted: tuple[str, ...] | None = None if is_possible else ()
+    surprises = False
+    try:
+        surprises = is_surprise(model, hearers, formula)
+        if contradicted is not None:
+            with model.supposing(And((*run.announced_together.formulas, announcement))):
+                for update in run.announced:
+                    model.append(update)
+                contradicted = contradicted_records(model, operation.record, formula)
+    except BoundExceeded as bound:
+        brought = brought._replace(untold=str(bound))
+    return brought._replace(contradicted=contradicted, surprises=surprises)
 
 
-def _assess_hypothesize(run: Run, operation: Hypothesize) -> Assessment | Refusal:
-    if operation.formula is None:
-        return NOTHING_TO_ASSESS
-    formula = formula_of(operation.formula)
+def _hypothesis_refusal(
+    run: Run, operation: Hypothesize, formula: Formula | None
+) -> Refusal | None:
+    if formula is None:
+        return None
     records = run.state.records
     explained = [(id_, records[id_].formula) for id_ in operation.explains if id_ in records]
     speaker = operation.speaker or run.speaker
@@ -150,7 +185,7 @@ def _assess_hypothesize(run: Run, operation: Hypothesize) -> Assessment | Refusa
         run.state.model, speaker, operation.record, formula, explained, run.audience
     )
     if code is None:
-        return Assessment(formula)
+        return None
     return Refusal(code, _HYPOTHESIS_REASONS[code], (operation.record, *operation.explains))
 
 
@@ -161,38 +196,26 @@ _HYPOTHESIS_REASONS = {
 }
 
 
-def _assess_revise(run: Run, operation: Revise) -> Assessment:
+def _can_be_negated(run: Run, operation: Revise) -> bool:
     """Whether the target can be false once nothing stands for it any more."""
     if not operation.negates or not _has_formula(run.state, operation.target):
-        return NOTHING_TO_ASSESS
+        return True
     model = run.state.model
-    with model.supposing():
+    with model.supposing(Atom(operation.target)):
         model.contract(operation.target)
-        return Assessment(negation=model.possible(Not(Atom(operation.target))))
+        return model.possible(Not(Atom(operation.target)))
 
 
-def _assess_resolve(run: Run, operation: Resolve) -> Assessment | Refusal:
+def _resolution_refusal(run: Run, operation: Resolve) -> Refusal | None:
     if operation.mode == "authoritative" or not _has_formula(run.state, operation.target):
-        return NOTHING_TO_ASSESS
+        return None
     if run.state.model.possible(Atom(operation.target)):
-        return NOTHING_TO_ASSESS
+        return None
     return Refusal(
         RejectionCode.INCONSISTENT_WITH_MODEL,
         f"{operation.target!r} is false in every world that is left",
         (operation.target,),
     )
-
-
-def _inline_meanings(run: Run, operation: Operation) -> tuple[tuple[str, Formula], ...]:
-    """The formulas of inline records, each evaluated once so that a bound shows now."""
-    meanings = tuple(
-        (inline.record, formula_of(inline.formula))
-        for inline in _inline_records(operation)
-        if inline.formula is not None
-    )
-    for record, formula in meanings:
-        run.state.model.possible(Implies(Atom(record), formula))
-    return meanings
 
 
 def _inline_records(operation: Operation) -> Iterator[InlineRecord]:

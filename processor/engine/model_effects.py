@@ -40,7 +40,10 @@ from schemas.operations import (
 def apply_to_model(run: Run, operation: Operation, assessment: Assessment) -> None:
     """Append what the operation means for M, and make its hearers aware of what it mentions."""
     for record, formula in assessment.meanings:
-        _give_meaning(run, record, formula)
+        if assessment.unanswered is None:
+            _give_meaning(run, record, formula)
+        else:
+            _make_aware(run, formula)
     match operation:
         case Observe():
             _observe(run, operation, assessment)
@@ -79,6 +82,13 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
     formula = assessment.formula
     if formula is not None:
         _make_aware(run, formula)
+    if assessment.unanswered is not None:
+        text = f"the content of {operation.record} is not announced: {assessment.unanswered}"
+        _note(run, NoteCode.ANNOUNCEMENT_WITHHELD, text, (operation.record,))
+        return
+    if assessment.untold is not None:
+        text = f"what {operation.record} contradicts or surprises is not known: {assessment.untold}"
+        _note(run, NoteCode.BOUND_EXCEEDED, text, (operation.record,))
     if assessment.surprises:
         run.transition.add_problem(
             Problem(
@@ -92,11 +102,13 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
         )
     if assessment.contradicted is None:
         atom = Atom(operation.record)
+        content = atom if formula is None else And((atom, formula))
+        run.announced_together.add(content)
         run.announced.append(
             Update(
                 turn=run.turn,
                 kind=UpdateKind.ANNOUNCEMENT,
-                formula=atom if formula is None else And((atom, formula)),
+                formula=content,
                 tags=(operation.record,),
                 audience=run.audience,
                 simultaneous=True,
@@ -105,32 +117,28 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
         return
     contradicted = tuple(sorted(assessment.contradicted))
     run.transition.add_dispute(Dispute(operation.record, contradicted, run.turn))
-    rivals = f"it contradicts {named(contradicted)}" if contradicted else "the setup rules it out"
-    run.notes.append(
-        Note(
-            code=NoteCode.ANNOUNCEMENT_WITHHELD,
-            text=f"the content of {operation.record} is not announced: {rivals}",
-            records=tuple(sorted((operation.record, *contradicted))),
-        )
-    )
+    rivals = f"it contradicts {named(contradicted)}"
+    if not contradicted:
+        is_setup = assessment.untold is None
+        rivals = "the setup rules it out" if is_setup else "it contradicts what was said before"
+    text = f"the content of {operation.record} is not announced: {rivals}"
+    _note(run, NoteCode.ANNOUNCEMENT_WITHHELD, text, (operation.record, *contradicted))
 
 
 def _revise(run: Run, operation: Revise, assessment: Assessment) -> None:
-    target = run.state.records[operation.target]
+    target, by = run.state.records[operation.target], _id_of(operation.by)
     run.transition.contract_model(target)
-    if not operation.negates:
-        return
-    if assessment.negation:
-        by = _id_of(operation.by)
+    if assessment.unanswered is not None:
+        code = NoteCode.NEGATION_SKIPPED if operation.negates else NoteCode.ANNOUNCEMENT_WITHHELD
+        text = f"{target.id} is withdrawn, and nothing is concluded: {assessment.unanswered}"
+        _note(run, code, text, (target.id, by))
+    elif not operation.negates:
+        pass
+    elif assessment.negation:
         _update(run, UpdateKind.ANNOUNCEMENT, Not(Atom(target.id)), (by,))
     else:
-        run.notes.append(
-            Note(
-                code=NoteCode.NEGATION_SKIPPED,
-                text=f"{target.id} cannot be false in any world that is left",
-                records=(target.id,),
-            )
-        )
+        text = f"{target.id} cannot be false in any world that is left"
+        _note(run, NoteCode.NEGATION_SKIPPED, text, (target.id,))
 
 
 def _give_meaning(run: Run, record: str, formula: Formula) -> None:
@@ -150,6 +158,10 @@ def _update(run: Run, kind: UpdateKind, formula: Formula, tags: tuple[str, ...])
     run.transition.update_model(
         Update(turn=run.turn, kind=kind, formula=formula, tags=tags, audience=run.audience)
     )
+
+
+def _note(run: Run, code: NoteCode, text: str, records: tuple[str, ...]) -> None:
+    run.notes.append(Note(code=code, text=text, records=tuple(sorted(records))))
 
 
 def _id_of(reference: Reference) -> str:

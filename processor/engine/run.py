@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from processor.engine.impact import Impact
+from processor.engine.plausibility.semantics import Conjunction
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Audience, Record
 from processor.engine.state import State
@@ -20,7 +21,7 @@ class Run:
     """One statement being applied: who says it to whom, and what has come of it so far.
 
     `decided` became decisions in this turn. `announced` are the observations of the turn until they
-    are announced together.
+    are announced, and `announced_together` what they say.
     """
 
     transition: Transition
@@ -34,3 +35,4 @@ class Run:
     notes: list[Note] = field(default_factory=list)
     decided: list[Record] = field(default_factory=list)
     announced: list[Update] = field(default_factory=list)
+    announced_together: Conjunction = field(default_factory=Conjunction)

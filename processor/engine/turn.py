@@ -13,6 +13,7 @@ no assumed revision is refused. The assumption only shrinks, so this ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NamedTuple, final
 
 from processor.engine.apply import apply_to_map
@@ -69,21 +70,22 @@ def run_turn(
     assumed: list[int] = []
     if evaluates:
         assumed = [index for index in order if isinstance(operations[index], Revise)]
-    while True:
-        run = Run(Transition(state), state, turn, speaker, audience)
-        kept = False
-        try:
-            _contract(run, [operations[index] for index in assumed])
-            _apply_in_order(run, operations, order, evaluates)
-            refused = [index for index in assumed if index not in run.applied]
-            if not refused:
-                outcome = _conclude(run)
-                kept = True
-                return run.transition, outcome
-        finally:
-            if not kept:
-                run.transition.rollback()
-        assumed = [index for index in assumed if index not in refused]
+    with state.model.turn() if evaluates else nullcontext():
+        while True:
+            run = Run(Transition(state), state, turn, speaker, audience)
+            kept = False
+            try:
+                _contract(run, [operations[index] for index in assumed])
+                _apply_in_order(run, operations, order, evaluates)
+                refused = [index for index in assumed if index not in run.applied]
+                if not refused:
+                    outcome = _conclude(run)
+                    kept = True
+                    return run.transition, outcome
+            finally:
+                if not kept:
+                    run.transition.rollback()
+            assumed = [index for index in assumed if index not in refused]
 
 
 def dry_run(

@@ -6,7 +6,6 @@ import pytest
 
 from processor.engine.digest import state_digest
 from processor.engine.fold import Folded, fold
-from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.formula import to_wire
 from processor.engine.plausibility.syntax import parse
 from processor.engine.retraction import why
@@ -285,18 +284,6 @@ def test_the_largest_refusals_fit_the_contract() -> None:
         given.say(*(observe(record) for record in records[start : start + 256]))
     (rejection,) = given.say(hypothesize("h", formula="p & ~p", explains=records)).rejections
     assert len(rejection.records) == 512
-
-
-def test_a_bound_that_is_reached_refuses_the_operation_and_no_other() -> None:
-    """The rest of the turn applies, and the model is as it was."""
-    given = Given(Bounds(variables=6))
-    given.say(observe("o", formula="p"))
-    many = " & ".join(f"x{number}" for number in range(10))
-    turn = given.say(observe("big", formula=many), observe("small", formula="q"))
-    assert [(rejection.index, rejection.code) for rejection in turn.rejections] == [
-        (0, "bound_exceeded")
-    ]
-    assert holds(given, "K_ann (p & q)")
 
 
 def test_hearing_a_formula_makes_aware_of_its_variables() -> None:

@@ -157,3 +157,12 @@ def test_a_surprise_is_believed_by_no_hearer() -> None:
     assert not is_surprise(model, ("a", "b"), parse("p"))
     assert is_surprise(model, ("b", "c"), parse("p"))
     assert is_surprise(model, ("a",), parse("~p"))
+
+
+def test_a_hypothesis_may_explain_what_was_said_last() -> None:
+    """Without the latest entries of the log a hypothesis is still the next thing to be said."""
+    model = model_of(announce("q", "o1"), announce("p", "o2", turn=7))
+    assert (
+        hypothesis_rejection(model, "a", "h", parse("t & (t -> p)"), [("o2", parse("p"))], None)
+        is None
+    )

@@ -6,12 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processor.engine.plausibility.bounds import BoundExceeded, Bounds, CommonKnowledgeUndefined
+from processor.engine.plausibility.bounds import (
+    BoundExceeded,
+    Bounds,
+    CommonKnowledgeUndefined,
+    Meter,
+)
 from processor.engine.plausibility.formula import Atom, Knows
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.perspective import (
     EVERYONE_ONLY,
     Perspective,
+    View,
     closure,
     keeps,
     seen_by,
@@ -132,11 +138,15 @@ def test_the_closure_is_closed(said: list[tuple[Audience, object]]) -> None:
     """Evaluating any kept formula in any needed perspective needs no further perspective."""
     log = [(audience, formula) for audience, formula in said]
     private = frozenset(audience for audience, _ in said if audience is not None)
-    needed = closure([private], log, 1_000)
-    for here in needed:
-        for audience, formula in log:
-            if keeps(here, audience):
-                assert set(visited(formula, here)) <= set(needed)
+    asked = parse("B_a K_b p")
+    needed, beliefs = closure(asked, private, log, 1_000, Meter(10**6))
+    spoken = [
+        (here, formula) for here in needed for audience, formula in log if keeps(here, audience)
+    ]
+    for here, formula in [(private, asked), *spoken]:
+        for view in visited(formula, here):
+            assert view.perspective in needed
+            assert view.believer is None or view in beliefs
 
 
 def test_too_many_views_are_a_bound() -> None:
@@ -155,4 +165,4 @@ def test_only_what_all_heard_is_left_for_strangers() -> None:
     """The view of somebody who heard nothing in private is the one of everyone."""
     private = frozenset({("a", "b"), ("a",)})
     assert seen_by(private, "z") == EVERYONE_ONLY
-    assert set(visited(parse("K_z K_a p"), private)) == {EVERYONE_ONLY}
+    assert set(visited(parse("K_z K_a p"), private)) == {View(EVERYONE_ONLY)}

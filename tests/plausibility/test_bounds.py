@@ -85,7 +85,7 @@ def test_an_entry_whose_diagram_explodes_is_given_up_with_its_record() -> None:
 def test_common_knowledge_over_a_long_path_is_stopped() -> None:
     """A group whose cells form a path of exponential length is a bound, not a stall."""
     digits = range(16)
-    model = Model(Bounds(steps=2_000))
+    model = Model(Bounds(steps=2_000, nodes=500_000))
     for agent, letter in (("a", "x"), ("b", "y")):
         seen = tuple(sorted(f"{letter}{digit}" for digit in digits))
         model.append(Update(0, UpdateKind.OBSERVES, agent=agent, variables=seen))
@@ -136,8 +136,13 @@ def test_nothing_declared_is_one_world() -> None:
 def test_a_meter_stops_beyond_its_limit() -> None:
     """A meter lets its limit be spent, and not more; large results cost more steps."""
     meter = Meter(limit=3)
-    meter.spend(nodes=64)
+    meter.spend(nodes=512)
     meter.spend()
+    for _ in range(2):
+        with pytest.raises(BoundExceeded):
+            meter.spend()
+    meter = Meter(limit=3)
+    meter.spend(pairs=2 * 4_096)
     with pytest.raises(BoundExceeded):
         meter.spend()
 

@@ -7,10 +7,10 @@ nothing would be left to explain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from processor.engine.plausibility.formula import And, Atom, Formula, Implies, Not
+from processor.engine.plausibility.formula import And, Atom, Believes, Formula, Implies, Not
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.update import Audience, Update, UpdateKind
 from schemas.log import RejectionCode
@@ -32,7 +32,8 @@ def hypothesis_rejection(
     """
     content = And((Atom(record), formula))
     meaning = Implies(Atom(record), formula)
-    with model.supposing():
+    observations = [observation for _, observation in explained if observation is not None]
+    with model.supposing(Believes(speaker, And((content, *observations)))):
         for explained_record, _ in explained:
             model.contract(explained_record)
         model.possible(meaning)  # what nobody could evaluate must not enter the log
@@ -40,12 +41,11 @@ def hypothesis_rejection(
             return RejectionCode.INCONSISTENT_WITH_MODEL
         if model.believes(speaker, content):
             return RejectionCode.ALREADY_BELIEVED
-        turn = 1 + max((update.turn for update in model.updates()), default=0)
+        turn = 1 + model.last_turn
         model.append(Update(turn, UpdateKind.LAW, meaning, audience=audience))
         model.append(Update(turn, UpdateKind.RADICAL, Atom(record), audience=audience))
-        for _, observation in explained:
-            if observation is not None and not model.believes(speaker, observation):
-                return RejectionCode.NOT_EXPLANATORY
+        if not all(model.believes(speaker, observation) for observation in observations):
+            return RejectionCode.NOT_EXPLANATORY
     return None
 
 
@@ -63,7 +63,7 @@ def contradicted_records(model: Model, record: str, formula: Formula) -> tuple[s
     @cache
     def is_ruled_out_by(kept: tuple[str, ...]) -> bool:
         keeps = frozenset(kept)
-        with model.supposing():
+        with model.supposing(content):
             for each in candidates:
                 if each not in keeps:
                     model.contract(each)
@@ -95,6 +95,6 @@ def _minimal(
     return of_earlier + of_later
 
 
-def is_surprise(model: Model, hearers: Iterable[str], formula: Formula) -> bool:
+def is_surprise(model: Model, hearers: Sequence[str], formula: Formula) -> bool:
     """Whether none of the hearers believes the formula (Definition A.2, the surprise check)."""
-    return not any(model.believes(hearer, formula) for hearer in hearers)
+    return not model.is_believed_by_any(hearers, formula)

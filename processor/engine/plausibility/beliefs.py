@@ -24,9 +24,6 @@ from processor.engine.plausibility.worlds import WorldSet
 Cells = tuple[str, ...]
 """The variables an agent observes, in ascending order: worlds that agree on them share a cell."""
 
-BLIND = ""
-"""Stands for every agent without an entry of kind observes: they all have the same beliefs."""
-
 
 @final
 class Best(NamedTuple):
@@ -42,9 +39,11 @@ class State:
     """The model after some entries.
 
     `law` are the possible worlds; `observed` what each agent sees; `upgrades` the newest upgrade
-    and through it the others; `upgraded` says that the newest one led here from `previous`.
+    and through it the others. From `previous` led here the newest upgrade if `upgraded` says so, an
+    announcement of the worlds `told`, or that somebody sees more.
     `positions` are those of the variables of all entries so far, as bits; `steps` is what the law
-    took to compute. `best` is filled when somebody asks.
+    took to compute. `best` is filled, by cells, when somebody asks: who sees the same believes the
+    same.
     """
 
     law: WorldSet
@@ -55,15 +54,12 @@ class State:
     steps: int
     steps_max: int
     upgraded: bool = False
-    best: dict[str, Best] = field(default_factory=dict)
+    told: WorldSet | None = None
+    best: dict[Cells, Best] = field(default_factory=dict)
 
     def cells(self, agent: str) -> Cells:
         """What the agent observes."""
         return self.observed.get(agent, ())
-
-    def viewer(self, agent: str) -> str:
-        """The key under which the agent's beliefs are kept."""
-        return agent if agent in self.observed else BLIND
 
 
 @final
@@ -82,7 +78,7 @@ class Upgrade:
     ) -> None:
         self._worlds = worlds
         self._origin = origin
-        self._chosen: dict[str, WorldSet] = {}
+        self._chosen: dict[Cells, WorldSet] = {}
         self.older = older
         self.positions = positions
 
@@ -90,11 +86,11 @@ class Upgrade:
         """The worlds that the upgrade puts first for the agent."""
         if self._origin is None:
             return self._worlds
-        viewer = self._origin.viewer(agent)
-        chosen = self._chosen.get(viewer)
+        cells = self._origin.cells(agent)
+        chosen = self._chosen.get(cells)
         if chosen is None:
             chosen = most_plausible(self._origin, agent, self._worlds, meter)
-            self._chosen[viewer] = chosen
+            self._chosen[cells] = chosen
         return chosen
 
     def __iter__(self) -> Iterator[Upgrade]:
@@ -110,8 +106,8 @@ def first_state(everything: WorldSet, steps_max: int) -> State:
     return State(everything, {}, None, None, 0, 0, steps_max)
 
 
-def announced(state: State, law: WorldSet, positions: int, steps: int) -> State:
-    """The state with a smaller law."""
+def announced(state: State, law: WorldSet, worlds: WorldSet, positions: int, steps: int) -> State:
+    """The state with a smaller law: what was told of it are some worlds."""
     return replace(
         state,
         law=law,
@@ -119,6 +115,7 @@ def announced(state: State, law: WorldSet, positions: int, steps: int) -> State:
         positions=state.positions | positions,
         steps=steps,
         upgraded=False,
+        told=worlds,
         best={},
     )
 
@@ -136,6 +133,7 @@ def upgraded(
         positions=positions,
         steps=steps,
         upgraded=True,
+        told=None,
         best={},
     )
 
@@ -149,27 +147,28 @@ def observing(state: State, agent: str, variables: tuple[str, ...], positions: i
         previous=state,
         positions=state.positions | positions,
         upgraded=False,
+        told=None,
         best={},
     )
 
 
-def best_worlds(state: State, agent: str) -> WorldSet:
+def best_worlds(state: State, agent: str) -> Best:
     """The most plausible worlds of every cell of the agent. Raises BoundExceeded."""
     behind: list[State] = []
     reached: State | None = state
-    while reached is not None and reached.viewer(agent) not in reached.best:
+    while reached is not None and reached.cells(agent) not in reached.best:
         behind.append(reached)
         reached = reached.previous
     for each in reversed(behind):
-        each.best[each.viewer(agent)] = _carried(each, agent)
-    return state.best[state.viewer(agent)].worlds
+        each.best[each.cells(agent)] = _carried(each, agent)
+    return state.best[state.cells(agent)]
 
 
 def most_plausible(state: State, agent: str, worlds: WorldSet, meter: Meter) -> WorldSet:
     """The most plausible among some worlds, in every cell of the agent that they meet."""
-    worlds = worlds & state.law
-    best = best_worlds(state, agent) & worlds
-    return _complete(state.upgrades, agent, state.cells(agent), best, worlds, meter)
+    lawful = worlds & state.law
+    best = best_worlds(state, agent).worlds & worlds
+    return _complete(state.upgrades, agent, state.cells(agent), best, lawful, meter)
 
 
 def _carried(state: State, agent: str) -> Best:
@@ -177,17 +176,19 @@ def _carried(state: State, agent: str) -> Best:
     before = state.previous
     if before is None:
         return Best(state.law, state.steps)
-    old, steps = before.best[before.viewer(agent)]
+    old, steps = before.best[before.cells(agent)]
     meter = Meter(state.steps_max, steps)
     cells = state.cells(agent)
-    if not state.upgraded:  # a smaller law, or smaller cells, some of which lost their best worlds
-        best = _complete(state.upgrades, agent, cells, old & state.law, state.law, meter)
-    else:
+    if state.upgraded:
         assert state.upgrades is not None
-        first = state.upgrades.promoted(agent, meter) & state.law
-        best = _complete(state.upgrades.older, agent, cells, old & first, first, meter)
+        news = state.upgrades.promoted(agent, meter)
+        first = news & state.law
+        best = _complete(state.upgrades.older, agent, cells, old & news, first, meter)
         best = best | (old & ~best.spread(cells))
-    meter.spend(best.nodes)
+    else:  # a smaller law, or smaller cells, some of which lost their best worlds
+        news = state.law if state.told is None else state.told
+        best = _complete(state.upgrades, agent, cells, old & news, state.law, meter)
+    meter.spend(best.nodes, old.pairs_with(news))
     return Best(best, meter.spent)
 
 
@@ -216,8 +217,9 @@ def _filtered(
     for upgrade in upgrades or ():
         if worlds.decides(upgrade.positions):
             break
-        kept = worlds & upgrade.promoted(agent, meter)
-        meter.spend(kept.nodes)
+        promoted = upgrade.promoted(agent, meter)
+        kept = worlds & promoted
+        meter.spend(kept.nodes, worlds.pairs_with(promoted))
         if not kept.is_empty():
             worlds = kept | (worlds & ~kept.spread(cells))
     return worlds

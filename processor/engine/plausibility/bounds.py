@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-NODES_PER_STEP = 64
-"""A step is one operation on world sets, or one more for each so many nodes of its result."""
+NODES_PER_STEP = 512
+PAIRS_PER_STEP = 4_096
+"""A step is one operation on world sets, one more for each so many nodes of its result, and one
+more for each so many pairs of nodes of its operands."""
 
 
 @final
@@ -19,14 +21,15 @@ class Bounds:
     """Settings of the model.
 
     `variables` counts those that the log and the question together depend on; `nodes` those of one
-    world set; `steps` the operations on world sets that one belief, or one question, takes;
-    `perspectives` the different views of the log that nested modalities need; `worlds` how many
-    worlds a listing may have.
+    world set; `perspectives` those that the nested modalities of one question need; `worlds` how
+    many worlds a listing may have. `steps` counts operations on world sets, and holds twice: for
+    the views of the log that the questions of one turn look at, from its first entry on, and for
+    what the turn adds to them.
     """
 
     variables: int = 4_096
-    nodes: int = 200_000
-    steps: int = 500_000
+    nodes: int = 50_000
+    steps: int = 100_000
     perspectives: int = 128
     worlds: int = 4_096
 
@@ -38,6 +41,10 @@ class BoundExceeded(Exception):  # noqa: N818 - named after the rejection code b
         super().__init__(f"the plausibility model needs more than {limit} {bound}")
         self.bound = bound
         self.limit = limit
+
+
+class OutOfMemory(BoundExceeded):
+    """The diagrams of a log together have too many nodes for the memory of their manager."""
 
 
 class CommonKnowledgeUndefined(Exception):  # noqa: N818 - it says what is wrong, as above
@@ -53,7 +60,7 @@ class CommonKnowledgeUndefined(Exception):  # noqa: N818 - it says what is wrong
 
 @final
 class Meter:
-    """Counts the steps of one computation and stops it at the bound."""
+    """Counts the steps of a computation and stops it at the bound, then and ever after."""
 
     __slots__ = ("_limit", "spent")
 
@@ -61,8 +68,15 @@ class Meter:
         self._limit = limit
         self.spent = spent
 
-    def spend(self, nodes: int = 0) -> None:
-        """Account for one operation whose result has `nodes`. Raises BoundExceeded (steps)."""
-        self.spent += 1 + nodes // NODES_PER_STEP
+    def spend(self, nodes: int = 0, pairs: int = 0) -> None:
+        """Account for one operation whose result has `nodes`. Raises BoundExceeded (steps).
+
+        `pairs` are those of a node of one operand with one of the other that it may have to visit.
+        """
+        self.charge(1 + nodes // NODES_PER_STEP + pairs // PAIRS_PER_STEP)
+
+    def charge(self, steps: int) -> None:
+        """Account for so many steps. Raises BoundExceeded (steps)."""
+        self.spent += steps
         if self.spent > self._limit:
             raise BoundExceeded("steps", self._limit)

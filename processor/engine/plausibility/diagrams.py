@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 from processor.engine.plausibility.bounds import BoundExceeded, Bounds
 from processor.engine.plausibility.manager import Manager, Node, open_manager
 
-NODE_PAIRS_MAX = 1_000_000_000
+NODE_PAIRS_MAX = 4_000_000
 """An operation visits at most each pair of nodes of its operands; beyond this it is not begun."""
 
 
@@ -124,6 +124,14 @@ class DiagramSet:
         self.root = root
         self.nodes = nodes
         self.signs = signs
+
+    def pairs_with(self, other: DiagramSet, /) -> int:
+        """What an intersection may cost; nothing where the signs tell what it is."""
+        ours, theirs = self.signs, other.signs
+        if ours.implies(theirs) or theirs.implies(ours):
+            return 0
+        contradicts = (ours.true | theirs.true) & (ours.false | theirs.false)
+        return 0 if contradicts else self.nodes * other.nodes
 
     def __and__(self, other: DiagramSet, /) -> DiagramSet:
         ours, theirs = self.signs, other.signs

@@ -2,8 +2,10 @@
 
 The answer is a function of the log and the question. So that a bound is one too, the variables of
 the log stand in the space in the order of their first occurrence and those of the question after
-them; where leftovers of other questions would disturb that, the space is made anew. If a bound is
-reached with anything cached, the question is asked once more from scratch, and that decides.
+them; where leftovers of other questions would disturb that, the space is made anew. Within a turn
+those of the formulas it brings stand between them, as they will in the log; while something is only
+supposed, all keep the places that they had before. If the diagrams run out of memory with
+anything cached, the question is asked once more from scratch, and that decides.
 """
 
 from __future__ import annotations
@@ -12,11 +14,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Literal, TypeAlias, TypeVar, assert_never, final
 
+from processor.engine.plausibility.allowance import Allowance
 from processor.engine.plausibility.awareness import Awareness
-from processor.engine.plausibility.bounds import BoundExceeded, Bounds
+from processor.engine.plausibility.beliefs import Cells, State, best_worlds
+from processor.engine.plausibility.bounds import BoundExceeded, Bounds, Meter, OutOfMemory
 from processor.engine.plausibility.diagrams import DiagramSpace
 from processor.engine.plausibility.formula import (
     Formula,
+    Or,
     atoms,
     has_common_knowledge,
     minded,
@@ -25,9 +30,10 @@ from processor.engine.plausibility.log import UpdateLog
 from processor.engine.plausibility.perspective import (
     EVERYONE_ONLY,
     Perspective,
+    View,
     closure,
     keeps,
-    visited,
+    seen_by,
 )
 from processor.engine.plausibility.relevance import Relevance
 from processor.engine.plausibility.replay import Replay, stepped
@@ -42,14 +48,20 @@ from processor.engine.plausibility.worlds import (
 EngineName: TypeAlias = Literal["auto", "explicit", "diagrams"]
 """Which world sets to use; auto takes explicit ones as long as the variables are few."""
 
+ENTRIES_PER_STEP = 64
+"""Going through the log without looking at worlds is one step for so many entries."""
+
 Answer = TypeVar("Answer")
-Question: TypeAlias = Callable[[Scene, Perspective], Answer]
-"""Asked of the present states, in the perspective of the empty set."""
+Question: TypeAlias = Callable[[Scene, Perspective, Meter], Answer]
+"""Asked of the present states, in the perspective of the empty set; the meter counts its steps."""
 
 
 @final
 class Evaluator:
-    """The caches between a log and its answers."""
+    """The caches between a log and its answers.
+
+    `spoken_of` are the variables of formulas that will enter the log at the end of this turn.
+    """
 
     def __init__(
         self, log: UpdateLog, bounds: Bounds, engine: EngineName, awareness: Awareness
@@ -62,21 +74,49 @@ class Evaluator:
         self._relevance = Relevance()
         self._awake: list[str] = []
         self._replay = Replay(self._new_space(0), bounds)
+        self._turn: Allowance | None = None
+        self.spoken_of: tuple[str, ...] = ()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The questions asked inside share one allowance, and otherwise each has its own."""
+        assert self._turn is None, "one turn at a time"
+        self._turn = self._begin()
+        try:
+            yield
+        finally:
+            self._turn = None
+            self.spoken_of = ()
 
     def ask(self, formula: Formula, question: Question[Answer]) -> Answer:
         """Ask about the variables and perspectives of a formula.
 
         Raises BoundExceeded, and CommonKnowledgeUndefined.
         """
-        self._sync()
+        allowance = self._begin()
+        allowance.meter.spend()
         was_fresh = self._replay.is_fresh()
         try:
-            return self._ask(formula, question)
-        except BoundExceeded:
+            return self._ask(formula, question, allowance)
+        except OutOfMemory:
             self._renew()
             if was_fresh:
                 raise
-            return self._ask(formula, question)
+            return self._ask(formula, question, allowance)
+
+    def kinds(self, agents: Sequence[str], formula: Formula) -> list[str]:
+        """The first of the agents for each kind, which has heard and sees the same.
+
+        Raises BoundExceeded.
+        """
+        allowance = self._begin()
+        here = self._everything(formula)
+        allowance.meter.charge(1 + len(agents) * (1 + len(here)) // ENTRIES_PER_STEP)
+        found: dict[tuple[Perspective, Cells], str] = {}
+        for agent in agents:
+            there = seen_by(here, agent)
+            found.setdefault((there, self._relevance.seen(agent, there)), agent)
+        return list(found.values())
 
     def declared(self) -> tuple[str, ...]:
         """The declared variables, in the order of their declaration."""
@@ -84,8 +124,11 @@ class Evaluator:
         return tuple(self._relevance.declared)
 
     def relevant(self, formula: Formula) -> Iterator[Update]:
-        """The entries that an answer about the formula can depend on, in order."""
-        self._sync()
+        """The entries that an answer about the formula can depend on, in order.
+
+        Raises BoundExceeded.
+        """
+        self._begin().meter.charge(1 + len(self._log.entries) // ENTRIES_PER_STEP)
         names = dict.fromkeys(atoms(formula))
         for update in self._log.updates():
             if self._relevance.is_relevant(update) or not names.keys().isdisjoint(
@@ -94,44 +137,65 @@ class Evaluator:
                 yield update
 
     @contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Keep what is cached while the log is changed and changed back."""
-        self._sync()
+    def suspended(self, formulas: Sequence[Formula]) -> Iterator[None]:
+        """Keep what is cached while the log is changed and changed back.
+
+        `formulas` are those that will be asked about: what they need is cached before. Raises
+        BoundExceeded, and CommonKnowledgeUndefined.
+        """
+        allowance = self._begin()
+        allowance.meter.charge(1 + len(self._log.entries) // ENTRIES_PER_STEP)
+        together = Or(tuple(formulas))
+        self.ask(together, lambda *_: None)
+        self._place(atoms(together))
         replay = self._replay.copy()
+        self._replay.pin(atoms(together))
         try:
-            yield
+            with allowance.aside():
+                yield
         finally:
             self._relevance.sync(self._log)
             self._replay = replay
 
-    def _ask(self, formula: Formula, question: Question[Answer]) -> Answer:
+    def _ask(self, formula: Formula, question: Question[Answer], allowance: Allowance) -> Answer:
         fragile = self._relevance.fragile(atoms(formula))
         if not fragile:
-            return self._ask_about(formula, question)
+            return self._ask_about(formula, question, allowance)
         replay = self._replay
         self._awake = fragile
         try:
             self._renew()
-            return self._ask_about(formula, question)
+            with allowance.aside(settled=0):
+                return self._ask_about(formula, question, allowance)
         finally:
             self._awake = []
             self._replay = replay
 
-    def _ask_about(self, formula: Formula, question: Question[Answer]) -> Answer:
+    def _ask_about(
+        self, formula: Formula, question: Question[Answer], allowance: Allowance
+    ) -> Answer:
+        meter = allowance.meter
         variables = atoms(formula)
         self._place(variables)
         here = self._everything(formula)
-        perspectives = closure(
-            [here, *visited(formula, here)], self._replay.modal, self._bounds.perspectives
+        perspectives, beliefs = closure(
+            formula, here, self._replay.modal, self._bounds.perspectives, meter
         )
         states = self._replay.states(perspectives, self._awareness_at)
+        views = [*map(View, perspectives), *beliefs]
+        costs = {view: _cost(view, states[view.perspective]) for view in views}
+        for view, cost in costs.items():
+            paid = self._replay.state_before(view.perspective, allowance.paid_up_to(view))
+            allowance.pay(view, len(self._log.entries), cost, _cost(view, paid))
         heard = frozenset(self._relevance.private)
         scene = Scene(self._replay.space, states, heard, self._awareness_at(None))
         asleep = (name for name in variables if name not in self._awake)
         for update in self._relevance.inert_entries(asleep):
             for there in perspectives:
                 states[there] = stepped(update, states[there], scene, there)
-        return question(scene, here)
+        for view, cost in costs.items():
+            meter.charge(_cost(view, states[view.perspective]) - cost)
+        return question(scene, here, meter)
 
     def _everything(self, formula: Formula) -> Perspective:
         """The perspective of the empty set: it keeps every private audience there is."""
@@ -140,6 +204,11 @@ class Evaluator:
             names.update(dict.fromkeys(of_entry))
         return frozenset((*self._relevance.private, *self._awareness.private_audiences(names)))
 
+    def _begin(self) -> Allowance:
+        """What the next question may take, when all is up to date with the log."""
+        self._sync()
+        return self._turn or Allowance(self._bounds.steps, len(self._log.entries))
+
     def _sync(self) -> None:
         """Cut the replay where the log, or awareness that it depends on, has changed."""
         lowest, moved = self._relevance.sync(self._log)
@@ -147,6 +216,8 @@ class Evaluator:
             self._awareness_version = self._awareness.version
             if self._replay.minded:
                 lowest = min(lowest, self._replay.minded[0][0])
+        if self._turn is not None:
+            self._turn.cut(lowest)
         if moved:
             self._renew()
             return
@@ -183,9 +254,10 @@ class Evaluator:
 
     def _place(self, variables: Sequence[str]) -> None:
         """Bring all variables into the space, in an order that depends on nothing but them."""
-        known = dict.fromkeys(self._replay.variables)
-        others = [name for name in variables if name not in known]
-        count = len(known) + len(others)
+        known = frozenset(self._replay.variables)
+        mentioned_next = dict.fromkeys((*self.spoken_of, *variables))
+        others = [name for name in mentioned_next if name not in known]
+        count = self._replay.count_with(others)
         limit = EXPLICIT_VARIABLES_MAX if self._engine == "explicit" else self._bounds.variables
         if count > limit:
             raise BoundExceeded("variables", limit)
@@ -229,3 +301,10 @@ class Evaluator:
             )
 
         return is_aware
+
+
+def _cost(view: View, state: State) -> int:
+    """The steps from the first state on."""
+    if view.believer is None:
+        return state.steps
+    return best_worlds(state, view.believer).steps

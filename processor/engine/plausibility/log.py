@@ -87,6 +87,11 @@ class UpdateLog:
         found = self.entries[self._turn_starts[place] : end]
         return tuple([update for update in found if update is not None])
 
+    @property
+    def last_turn(self) -> int:
+        """The turn of the last entry, whether contracted or not; 0 if there was none."""
+        return self._turns[-1] if self._turns else 0
+
     def mark(self) -> Mark:
         """This moment."""
         return Mark(len(self.entries), len(self._contracted))

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, Self, TypeAlias, final
 
 from dd import autoref
 
-from processor.engine.plausibility.bounds import BoundExceeded, Bounds
+from processor.engine.plausibility.bounds import Bounds, OutOfMemory
 
 try:
     from dd import cudd
@@ -145,7 +145,7 @@ class CuddManager:
         try:
             result: Node = self._bdd.apply(operator, left, right)
         except RuntimeError as out_of_memory:
-            raise BoundExceeded("nodes", self._bounds.nodes) from out_of_memory
+            raise OutOfMemory("nodes", self._bounds.nodes) from out_of_memory
         return result
 
 

@@ -7,24 +7,26 @@ is true at every world of the law, in the perspective of the empty set. Appendin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import final
 
 from processor.engine.plausibility.awareness import Awareness
 from processor.engine.plausibility.bounds import BoundExceeded, Bounds, Meter
 from processor.engine.plausibility.evaluator import EngineName, Evaluator
 from processor.engine.plausibility.formula import (
+    And,
     Atom,
     Believes,
     Constant,
     Formula,
     Knows,
     Or,
+    atoms,
 )
 from processor.engine.plausibility.log import Mark, UpdateLog
 from processor.engine.plausibility.perspective import Perspective
-from processor.engine.plausibility.semantics import Scene, truth
+from processor.engine.plausibility.semantics import Conjunction, Scene, truth
 from processor.engine.plausibility.update import Update, UpdateKind
 
 
@@ -67,6 +69,11 @@ class Model:
         return self._log.of_turn(turn)
 
     @property
+    def last_turn(self) -> int:
+        """The turn of the last update there was; 0 if there was none."""
+        return self._log.last_turn
+
+    @property
     def explicit_formulas(self) -> bool:
         """Whether any update carries a formula that is more than a variable or its negation."""
         return self._log.explicit > 0
@@ -80,22 +87,43 @@ class Model:
         self._log.rollback(mark)
 
     @contextmanager
-    def supposing(self) -> Iterator[None]:
-        """Whatever happens to the model inside is taken back at the end, with its caches."""
+    def supposing(self, *formulas: Formula) -> Iterator[None]:
+        """Whatever happens to the model inside is taken back at the end, with its caches.
+
+        `formulas` are those that will be asked about.
+        """
         mark = self._log.mark()
-        with self._evaluator.suspended():
+        with self._evaluator.suspended(formulas):
             try:
                 yield
             finally:
                 self._log.rollback(mark)
+
+    def turn(self) -> AbstractContextManager[None]:
+        """The questions asked inside share one bound on steps; else each has its own."""
+        return self._evaluator.turn()
+
+    @property
+    def spoken_of(self) -> tuple[str, ...]:
+        """The variables of the formulas that this turn will say, as far as it was told."""
+        return self._evaluator.spoken_of
+
+    def speak_of(self, formulas: Iterable[Formula]) -> None:
+        """Tell that this turn will say some formulas, so that caches can prepare for them."""
+        names = [name for formula in formulas for name in atoms(formula)]
+        self._evaluator.spoken_of = tuple(dict.fromkeys((*self.spoken_of, *names)))
+
+    def speak_only_of(self, variables: tuple[str, ...]) -> None:
+        """Tell that nothing else will be said after all."""
+        self._evaluator.spoken_of = variables
 
     # -- questions ------------------------------------------------------------------------------
 
     def holds(self, formula: Formula) -> bool:
         """Whether the formula is true at every world of the law."""
 
-        def is_everywhere(scene: Scene, here: Perspective) -> bool:
-            worlds = truth(formula, scene, here, Meter(self._bounds.steps))
+        def is_everywhere(scene: Scene, here: Perspective, meter: Meter) -> bool:
+            worlds = truth(formula, scene, here, meter)
             return (scene.states[here].law & ~worlds).is_empty()
 
         return self._evaluator.ask(formula, is_everywhere)
@@ -103,11 +131,22 @@ class Model:
     def possible(self, formula: Formula) -> bool:
         """Whether the formula is true at some world of the law."""
 
-        def is_somewhere(scene: Scene, here: Perspective) -> bool:
-            worlds = truth(formula, scene, here, Meter(self._bounds.steps))
+        def is_somewhere(scene: Scene, here: Perspective, meter: Meter) -> bool:
+            worlds = truth(formula, scene, here, meter)
             return not (scene.states[here].law & worlds).is_empty()
 
         return self._evaluator.ask(formula, is_somewhere)
+
+    def possible_with(self, others: Conjunction, formula: Formula) -> bool:
+        """Whether the formula is true at some world of the law where the others are true."""
+
+        def is_somewhere(scene: Scene, here: Perspective, meter: Meter) -> bool:
+            rest = scene.states[here].law & others.truth(scene, here, meter)
+            worlds = truth(formula, scene, here, meter)
+            meter.spend(0, rest.pairs_with(worlds))
+            return not (rest & worlds).is_empty()
+
+        return self._evaluator.ask(And((*others.mentioned, formula)), is_somewhere)
 
     def knows(self, agent: str, formula: Formula) -> bool:
         """Whether K_agent formula holds."""
@@ -117,11 +156,16 @@ class Model:
         """Whether B_agent formula holds."""
         return self.holds(Believes(agent, formula))
 
+    def is_believed_by_any(self, agents: Sequence[str], formula: Formula) -> bool:
+        """Whether some agent believes the formula; those who heard and see the same are one."""
+        kinds = self._evaluator.kinds(agents, formula)
+        return any(self.believes(agent, formula) for agent in kinds)
+
     def world_count(self) -> int:
         """|W|: how many assignments to the declared variables the law allows."""
         declared = self._evaluator.declared()
 
-        def count(scene: Scene, here: Perspective) -> int:
+        def count(scene: Scene, here: Perspective, _: Meter) -> int:
             return scene.states[here].law.count(declared)
 
         return self._evaluator.ask(_about(declared), count)
@@ -134,7 +178,7 @@ class Model:
         """
         declared = self._evaluator.declared()
 
-        def listing(scene: Scene, here: Perspective) -> list[frozenset[str]]:
+        def listing(scene: Scene, here: Perspective, _: Meter) -> list[frozenset[str]]:
             law = scene.states[here].law
             if law.count(declared) > self._bounds.worlds:
                 raise BoundExceeded("worlds", self._bounds.worlds)

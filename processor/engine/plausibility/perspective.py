@@ -8,10 +8,14 @@ always keeps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias, final
 
-from processor.engine.plausibility.bounds import BoundExceeded, CommonKnowledgeUndefined
+from processor.engine.plausibility.bounds import (
+    BoundExceeded,
+    CommonKnowledgeUndefined,
+    Meter,
+)
 from processor.engine.plausibility.formula import (
     Aware,
     Believes,
@@ -51,41 +55,61 @@ def require_common(perspective: Perspective, agents: tuple[str, ...]) -> None:
         raise CommonKnowledgeUndefined(agents)
 
 
-def visited(formula: Formula, perspective: Perspective) -> Iterator[Perspective]:
-    """Every perspective in which evaluating the formula looks at the model."""
+@final
+class View(NamedTuple):
+    """What is looked at: the law in a perspective, or what an agent finds most plausible there."""
+
+    perspective: Perspective
+    believer: str | None = None
+
+
+def visited(formula: Formula, perspective: Perspective) -> Iterator[View]:
+    """Every view of the model that evaluating the formula takes, perhaps more than once."""
     pending: list[tuple[Formula, Perspective]] = [(formula, perspective)]
     while pending:
         node, here = pending.pop()
         if isinstance(node, Knows | Believes | Explicit):
             there = seen_by(here, node.agent)
-            yield there
+            yield View(there, node.agent if isinstance(node, Believes) else None)
             pending.append((node.formula, there))
         elif isinstance(node, Common):
-            yield here
+            yield View(here)
             pending.append((node.formula, here))
         elif not isinstance(node, Aware):
             pending.extend((child, here) for child in children(node))
 
 
 def closure(
-    start: Iterable[Perspective], formulas: list[tuple[Audience, Formula]], limit: int
-) -> list[Perspective]:
-    """Every perspective whose model is needed to know that of the starting ones.
+    formula: Formula,
+    start: Perspective,
+    of_log: Sequence[tuple[Audience, Formula]],
+    limit: int,
+    meter: Meter,
+) -> tuple[list[Perspective], list[View]]:
+    """Every perspective, and every belief in it, that evaluating the formula needs.
 
-    `formulas` are the formulas of the log with modalities, each with its audience. Raises
-    BoundExceeded (perspectives) beyond the limit.
+    `of_log` are the formulas of the log with modalities, each with its audience: what they look at
+    must be known to know the model. Raises BoundExceeded (perspectives, steps).
     """
-    found = dict.fromkeys(start)
-    pending = list(found)
+    perspectives = {start: None}
+    beliefs: dict[View, None] = {}
+    pending = [start]
+
+    def look_at(views: Iterable[View]) -> None:
+        for view in views:
+            meter.spend()
+            if view.believer is not None:
+                beliefs[view] = None
+            if view.perspective not in perspectives:
+                perspectives[view.perspective] = None
+                pending.append(view.perspective)
+        if len(perspectives) > limit:
+            raise BoundExceeded("perspectives", limit)
+
+    look_at(visited(formula, start))
     while pending:
         perspective = pending.pop()
-        for audience, formula in formulas:
-            if not keeps(perspective, audience):
-                continue
-            for other in visited(formula, perspective):
-                if other not in found:
-                    found[other] = None
-                    pending.append(other)
-        if len(found) > limit:
-            raise BoundExceeded("perspectives", limit)
-    return list(found)
+        for audience, spoken in of_log:
+            if keeps(perspective, audience):
+                look_at(visited(spoken, perspective))
+    return list(perspectives), list(beliefs)

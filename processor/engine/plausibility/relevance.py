@@ -20,9 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import final
 
+from processor.engine.plausibility.beliefs import Cells
 from processor.engine.plausibility.formula import literal
 from processor.engine.plausibility.log import UpdateLog
-from processor.engine.plausibility.perspective import Perspective
+from processor.engine.plausibility.perspective import Perspective, keeps
 from processor.engine.plausibility.update import (
     Audience,
     Update,
@@ -59,6 +60,7 @@ class Relevance:
     def __init__(self) -> None:
         self.declared: dict[str, int] = {}
         self.private: dict[tuple[str, ...], list[int]] = {}
+        self._observes: dict[str, list[Update]] = {}
         self._uses: dict[str, _Uses] = {}
         self._seen: list[Update | None] = []
         self._was_inert: dict[str, bool] = {}
@@ -93,6 +95,11 @@ class Relevance:
         sign = None if update.formula is None else literal(update.formula)
         return sign is None or not self._uses[sign[0]].is_inert()
 
+    def seen(self, agent: str, here: Perspective) -> Cells:
+        """The variables that the agent observes, in a perspective."""
+        entries = [each for each in self._observes.get(agent, ()) if keeps(here, each.audience)]
+        return tuple(sorted({name for each in entries for name in each.variables}))
+
     def heard_before(self, serial: int) -> Perspective:
         """The private audiences of the live entries before this one."""
         return frozenset(
@@ -125,6 +132,8 @@ class Relevance:
     def _add(self, serial: int, update: Update) -> None:
         if update.audience is not None:
             self.private.setdefault(update.audience, []).append(serial)
+        if update.agent is not None:
+            self._observes.setdefault(update.agent, []).append(update)
         if update.kind is UpdateKind.VARIABLE:
             for name in mentioned(update):
                 self.declared[name] = self.declared.get(name, 0) + 1
@@ -147,6 +156,8 @@ class Relevance:
             self.private[update.audience].pop()
             if not self.private[update.audience]:
                 del self.private[update.audience]
+        if update.agent is not None:
+            self._observes[update.agent].pop()
         if update.kind is UpdateKind.VARIABLE:
             for name in mentioned(update):
                 self.declared[name] -= 1

@@ -13,6 +13,7 @@ ones, and views of agents who missed something.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import assert_never, final
 
@@ -23,7 +24,12 @@ from processor.engine.plausibility.beliefs import (
     observing,
     upgraded,
 )
-from processor.engine.plausibility.bounds import Bounds, CommonKnowledgeUndefined, Meter
+from processor.engine.plausibility.bounds import (
+    BoundExceeded,
+    Bounds,
+    CommonKnowledgeUndefined,
+    Meter,
+)
 from processor.engine.plausibility.formula import (
     Formula,
     has_modality,
@@ -65,6 +71,7 @@ class Replay:
         self._known: set[str] = set()
         self._counts: list[tuple[int, int]] = []
         self._placed = 0
+        self._pinned: dict[str, None] = {}
         self._tracks: dict[Perspective, list[State]] = {}
 
     def copy(self) -> Replay:
@@ -80,6 +87,7 @@ class Replay:
         other._known = self._known.copy()
         other._counts = self._counts.copy()
         other._placed = self._placed
+        other._pinned = self._pinned
         other._tracks = {here: track.copy() for here, track in self._tracks.items()}
         return other
 
@@ -130,6 +138,17 @@ class Replay:
         """Whether nothing has been computed or placed yet."""
         return not self._tracks and not len(self.space)
 
+    def pin(self, others: Sequence[str]) -> None:
+        """The variables of the entries, and some others, keep their places from now on.
+
+        So it matters no more when an entry is taken out which of them is mentioned first.
+        """
+        self._pinned = dict.fromkeys((*self._pinned, *self.variables, *others))
+
+    def count_with(self, others: Sequence[str]) -> int:
+        """How many variables need a place if these are asked about."""
+        return len({*self._pinned, *self.variables, *others})
+
     def place(self, others: Sequence[str]) -> bool:
         """Put the variables of the entries into the space in their order, and then some others.
 
@@ -140,6 +159,8 @@ class Replay:
         if self._placed:
             last = self.space.position(self.variables[self._placed - 1]) or 0
         for name in (*unplaced, *others):
+            if name in self._pinned:
+                continue
             position = self.space.position(name)
             if position is None:
                 position = len(self.space)
@@ -157,7 +178,8 @@ class Replay:
     ) -> dict[Perspective, State]:
         """The states after all entries. `perspectives` is closed: see `perspective.closure`.
 
-        Every variable of the entries is in the space. Raises BoundExceeded.
+        Every variable of the entries is in the space. Raises BoundExceeded, at the latest when all
+        perspectives together have taken as many steps as one may.
         """
         self._open_tracks(perspectives)
         tracks = [(here, self._tracks[here]) for here in perspectives]
@@ -166,6 +188,10 @@ class Replay:
             behind = [(here, track) for here, track in tracks if len(track) == place + 1]
             self._step(place, tracks, behind, awareness)
         return {here: track[-1] for here, track in tracks}
+
+    def state_before(self, here: Perspective, serial: int) -> State:
+        """The state of a perspective without the entries from this serial on."""
+        return self._tracks[here][bisect_left(self._serials, serial)]
 
     def _step(
         self,
@@ -186,6 +212,8 @@ class Replay:
         after = [(track, stepped(update, track[-1], scene, here)) for here, track in behind]
         for track, state in after:
             track.append(state)
+        if sum(track[-1].steps for _, track in tracks) > self._bounds.steps:
+            raise BoundExceeded("steps", self._bounds.steps)
 
     def _open_tracks(self, perspectives: Sequence[Perspective]) -> None:
         if len(self._tracks) > max(TRACKS_MAX, len(perspectives)):
@@ -234,8 +262,10 @@ def stepped(update: Update, state: State, scene: Scene, here: Perspective) -> St
     match update.kind:
         case UpdateKind.LAW | UpdateKind.ANNOUNCEMENT:
             law = state.law & worlds
-            meter.spend(law.nodes)
-            return state if law.is_empty() else announced(state, law, positions, meter.spent)
+            meter.spend(law.nodes, state.law.pairs_with(worlds))
+            return (
+                state if law.is_empty() else announced(state, law, worlds, positions, meter.spent)
+            )
         case UpdateKind.RADICAL:
             return upgraded(state, worlds, False, positions, meter.spent)
         case UpdateKind.CONSERVATIVE:

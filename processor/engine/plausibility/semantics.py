@@ -7,6 +7,7 @@ perspective it moves to, so the truth of `K_i p` at a world depends on that worl
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -29,6 +30,7 @@ from processor.engine.plausibility.formula import (
     Not,
     Or,
     atoms,
+    has_modality,
 )
 from processor.engine.plausibility.perspective import Perspective, require_common, seen_by
 from processor.engine.plausibility.worlds import WorldSet, WorldSpace
@@ -61,6 +63,47 @@ def truth(formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> Wo
     return worlds
 
 
+@final
+class Conjunction:
+    """Formulas that are to be true together, evaluated one by one as they are added.
+
+    What is known is kept as long as it cannot change: for formulas without modalities, as long as
+    the space is the same. Each formula is counted once, however often it is evaluated again.
+    `mentioned` is what a question about all of them is about: those with modalities, and the
+    variables of the others.
+    """
+
+    def __init__(self) -> None:
+        self.formulas: list[Formula] = []
+        self.mentioned: dict[Formula, None] = {}
+        self._is_modal = False
+        self._space: WorldSpace | None = None
+        self._worlds: list[WorldSet] = []
+        self._counted = 0
+
+    def add(self, formula: Formula) -> None:
+        """One more, the last."""
+        self.formulas.append(formula)
+        self._is_modal = self._is_modal or has_modality(formula)
+        about = (formula,) if has_modality(formula) else map(Atom, atoms(formula))
+        self.mentioned.update(dict.fromkeys(about))
+
+    def truth(self, scene: Scene, here: Perspective, meter: Meter) -> WorldSet:
+        """The worlds at which all are true. Raises what `truth` raises."""
+        if self._space is not scene.space or self._is_modal:
+            self._space = scene.space
+            self._worlds = [scene.space.everything()]
+        while len(self._worlds) <= len(self.formulas):
+            place = len(self._worlds) - 1
+            own = meter if place >= self._counted else Meter(sys.maxsize)
+            more = _all((self.formulas[place],), scene, here, own)
+            worlds = self._worlds[-1] & more
+            own.spend(worlds.nodes, self._worlds[-1].pairs_with(more))
+            self._worlds.append(worlds)
+            self._counted = max(self._counted, place + 1)
+        return self._worlds[-1]
+
+
 def _truth(formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> WorldSet:
     match formula:
         case Atom(name):
@@ -84,7 +127,7 @@ def _truth(formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> W
         case Believes(agent, inner):
             there = seen_by(here, agent)
             state = scene.states[there]
-            doubts = best_worlds(state, agent) & ~truth(inner, scene, there, meter)
+            doubts = best_worlds(state, agent).worlds & ~truth(inner, scene, there, meter)
             return ~doubts.spread(state.cells(agent))
         case Common(agents, inner):
             return _common(agents, inner, scene, here, meter)
@@ -100,8 +143,9 @@ def _all(
     parts: tuple[Formula, ...] | list[Not], scene: Scene, here: Perspective, meter: Meter
 ) -> WorldSet:
     def both(left: WorldSet, part: Formula) -> WorldSet:
-        worlds = left & truth(part, scene, here, meter)
-        meter.spend(worlds.nodes)
+        right = truth(part, scene, here, meter)
+        worlds = left & right
+        meter.spend(worlds.nodes, left.pairs_with(right))
         return worlds
 
     return reduce(both, parts, scene.space.everything())

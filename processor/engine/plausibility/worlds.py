@@ -21,6 +21,9 @@ class WorldSet(Protocol):
     def nodes(self) -> int:
         """What the set costs to work with: the nodes of its diagram; 0 if it is explicit."""
 
+    def pairs_with(self, other: Self, /) -> int:
+        """What an intersection may cost: how many pairs of nodes it visits at most."""
+
     def __and__(self, other: Self, /) -> Self:
         """The worlds of both."""
 
@@ -150,6 +153,10 @@ class ExplicitSet:
     @property
     def nodes(self) -> int:
         """Nothing, because the number of worlds is bounded already."""
+        return 0
+
+    def pairs_with(self, _: Self, /) -> int:
+        """None, because there are no nodes."""
         return 0
 
     def __and__(self, other: Self, /) -> Self:
