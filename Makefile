@@ -52,7 +52,8 @@ lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m schemas.generate --check
 
-lock: setup ## resolve the dependencies again; make lock ARGS=--upgrade takes newer ones
+lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer ones
+	@test -x $(BIN)/uv || $(MAKE) setup
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command 'make lock' \
 		--group dev pyproject.toml --output-file deploy/requirements.lock $(ARGS)

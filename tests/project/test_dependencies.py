@@ -20,6 +20,7 @@ PERMISSIVE = {
     "Apache-2.0",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "BSD-3-Clause-Modification",
     "ISC",
     "MIT",
     "MPL-2.0",
