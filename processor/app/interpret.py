@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, assert_never, final
 
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
-from schemas.contract import AGENTS_MAX
+from processor.interpreter.port import Interpreted, Reading, Unreadable
+from schemas.contract import AGENTS_MAX, REASON_CHARS_MAX
 from schemas.log import (
     CandidateAppended,
     ConversationSetUp,
@@ -21,6 +22,7 @@ from schemas.log import (
     OperationsAppended,
     UtteranceRef,
 )
+from schemas.operations import Operation
 from schemas.utterance import Utterance, UtteranceKind
 from schemas.wire import WireError, canonical_content
 
@@ -34,6 +36,9 @@ class DeadLetterClass(StrEnum):
     INVALID = "invalid"
     ID_REUSED = "id_reused"
     SETUP_NOT_FIRST = "setup_not_first"
+    WRONG_KEY = "wrong_key"
+    WRONG_PARTITION = "wrong_partition"
+    NOT_INTERPRETED = "not_interpreted"
 
 
 @final
@@ -52,10 +57,39 @@ class Unusable(NamedTuple):
     problem: str
 
 
+@final
+class Source(NamedTuple):
+    """Where the utterance stands in Kafka."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+def needs_reading(utterance: Utterance) -> bool:
+    """Whether only an interpreter can tell what the utterance says."""
+    match utterance.kind:
+        case UtteranceKind.STATEMENT:
+            return utterance.operations is None
+        case UtteranceKind.CANDIDATE:
+            return utterance.claims is None
+        case UtteranceKind.SETUP:
+            return False
+        case _:
+            assert_never(utterance.kind)
+
+
 def interpret(
-    conversation: Conversation, utterance: Utterance, rules_version: int = CURRENT_RULES
+    conversation: Conversation,
+    utterance: Utterance,
+    rules_version: int = CURRENT_RULES,
+    reading: Interpreted | None = None,
+    source: Source | None = None,
 ) -> LogEvent | AlreadyInLog | Unusable:
-    """The next log event of the conversation; the conversation itself is not changed."""
+    """The next log event of the conversation; the conversation itself is not changed.
+
+    `reading` is what an interpreter made of an utterance that needs one.
+    """
     digest = hashlib.sha256(canonical_content(utterance)).hexdigest()
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None:
@@ -66,7 +100,10 @@ def interpret(
             "utterance_id",
             f"{utterance.utterance_id!r} was used before for another utterance",
         )
-    audience = _hearers(utterance)
+    said = utterance.operations
+    if isinstance(reading, Reading) and needs_reading(utterance):
+        said = reading.operations
+    audience = _hearers(utterance, said)
     if audience is not None and len(audience) > AGENTS_MAX:
         return Unusable(
             DeadLetterClass.INVALID,
@@ -78,20 +115,26 @@ def interpret(
         "conversation_id": utterance.conversation_id,
         "sequence": conversation.sequence + 1,
         "rules_version": rules_version,
-        "utterance": UtteranceRef(id=utterance.utterance_id, digest=digest),
+        "utterance": UtteranceRef(
+            id=utterance.utterance_id, digest=digest, **({} if source is None else source._asdict())
+        ),
         "speaker": utterance.speaker,
         "role": utterance.role,
         "at": utterance.at,
         "audience": audience,
-        "provenance": NATIVE,
+        "provenance": NATIVE if reading is None else reading.provenance,
     }
     match utterance.kind:
         case UtteranceKind.STATEMENT:
-            return _statement(conversation, utterance, common)
+            if said is None or isinstance(reading, Unreadable):
+                reason = reading.reason if isinstance(reading, Unreadable) else NO_OPERATIONS
+                return _failed(conversation, reason, common)
+            return _statement(conversation, said, common)
         case UtteranceKind.CANDIDATE:
-            return CandidateAppended(
-                type="standfast.candidate.v1", claims=utterance.claims, **common
-            )
+            claims = utterance.claims
+            if claims is None and isinstance(reading, Reading):
+                claims = reading.claims
+            return CandidateAppended(type="standfast.candidate.v1", claims=claims, **common)
         case UtteranceKind.SETUP:
             if conversation.sequence > 0:
                 return Unusable(
@@ -102,27 +145,34 @@ def interpret(
             )
 
 
-def _statement(
-    conversation: Conversation, utterance: Utterance, common: dict[str, Any]
-) -> LogEvent | Unusable:
-    turn = conversation.turn + 1
-    if utterance.operations is None:
-        return InterpretationFailed(
-            type="standfast.interpretation_failed.v1", turn=turn, reason=NO_OPERATIONS, **common
-        )
-    try:
-        operations = parse_formulas(utterance.operations)
-    except WireError as invalid:
-        return Unusable(DeadLetterClass.INVALID, invalid.place, invalid.problem)
-    return OperationsAppended(
-        type="standfast.operations.v1", turn=turn, operations=operations, **common
+def _failed(conversation: Conversation, reason: str, common: dict[str, Any]) -> LogEvent:
+    return InterpretationFailed(
+        type="standfast.interpretation_failed.v1",
+        turn=conversation.turn + 1,
+        reason=reason[:REASON_CHARS_MAX],
+        **common,
     )
 
 
-def _hearers(utterance: Utterance) -> tuple[str, ...] | None:
+def _statement(
+    conversation: Conversation, said: tuple[Operation, ...], common: dict[str, Any]
+) -> LogEvent | Unusable:
+    try:
+        operations = parse_formulas(said)
+    except WireError as invalid:
+        return Unusable(DeadLetterClass.INVALID, invalid.place, invalid.problem)
+    return OperationsAppended(
+        type="standfast.operations.v1",
+        turn=conversation.turn + 1,
+        operations=operations,
+        **common,
+    )
+
+
+def _hearers(utterance: Utterance, said: tuple[Operation, ...] | None) -> tuple[str, ...] | None:
     """The audience in ascending order; who speaks hears it too, whether named or not."""
     if utterance.audience is None:
         return None
-    speakers = [operation.speaker for operation in utterance.operations or ()]
+    speakers = [operation.speaker for operation in said or ()]
     named = [speaker for speaker in speakers if speaker is not None]
     return tuple(sorted({*utterance.audience, utterance.speaker, *named}))
