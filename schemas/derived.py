@@ -15,6 +15,9 @@ from schemas.contract import Contract, Count, Digest, Reason, Sequence, Text, Tu
 from schemas.ids import AgentId, ConversationId, RecordId, TenantId, UtteranceId
 from schemas.log import Rejection
 
+MISSING_TURNS_MAX = 100
+"""How many uninterpreted turns a verdict names: each repeats them, so all would be quadratic."""
+
 Ids = tuple[RecordId, ...]
 """Ids in ascending order; bounded by the conversation, not by a constant."""
 
@@ -103,10 +106,14 @@ class Failure(Contract):
 
 
 class Coverage(Contract):
-    """Whether every statement so far was interpreted, and which turns were not."""
+    """Whether every statement so far was interpreted, and which turns were not.
+
+    `missing_turns` are the newest of them, ascending; `missing_count` counts them all.
+    """
 
     complete: bool
-    missing_turns: tuple[Turn, ...] = ()
+    missing_turns: Annotated[tuple[Turn, ...], Field(max_length=MISSING_TURNS_MAX)] = ()
+    missing_count: Count = 0
 
 
 class CandidateRef(Contract):

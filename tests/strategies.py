@@ -387,7 +387,12 @@ DERIVED_EVENTS = st.one_of(
         failures=_tuples(FAILURES),
         reason=st.none() | st.sampled_from(derived.VerdictReason),
         disputed=IDS,
-        coverage=_some(derived.Coverage, complete=st.booleans(), missing_turns=_tuples(COUNTS)),
+        coverage=_some(
+            derived.Coverage,
+            complete=st.booleans(),
+            missing_turns=_tuples(COUNTS),
+            missing_count=COUNTS,
+        ),
         digest=DIGESTS,
         **_DERIVED,
     ),

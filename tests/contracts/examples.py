@@ -213,7 +213,7 @@ _EXAMPLES: dict[str, Document] = {
         ],
         "reason": "withdrawn_support",
         "disputed": [],
-        "coverage": {"complete": False, "missing_turns": [2]},
+        "coverage": {"complete": False, "missing_turns": [2], "missing_count": 1},
         "digest": _DIGEST,
     },
     "standfast.retraction_impact.v1": {

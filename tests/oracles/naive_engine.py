@@ -171,7 +171,11 @@ class NaiveConversation:
             "support": [],
             "failures": [],
             "reason": reason,
-            "coverage": {"complete": not missing, "missing_turns": missing},
+            "coverage": {
+                "complete": not missing,
+                "missing_turns": missing[-100:],
+                "missing_count": len(missing),
+            },
         }
         return {"type": "standfast.verdict.v1", "data": data}
 

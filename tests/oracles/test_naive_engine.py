@@ -331,4 +331,8 @@ def test_turns_sequences_and_coverage() -> None:
     assert events[1][0]["data"]["failed"] is True
     outcomes = [(e[0]["data"]["outcome"], e[0]["data"]["reason"]) for e in events[3:5]]
     assert outcomes == [("unverified", "no_claims_given"), ("no_claims", None)]
-    assert events[3][0]["data"]["coverage"] == {"complete": False, "missing_turns": [1]}
+    assert events[3][0]["data"]["coverage"] == {
+        "complete": False,
+        "missing_turns": [1],
+        "missing_count": 1,
+    }
