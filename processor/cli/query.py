@@ -12,7 +12,7 @@ import click
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.engine.conversation import Conversation
-from processor.engine.derive import verdict_event
+from processor.engine.derive import answer_verdict
 from processor.engine.errors import UnknownRecordError
 from processor.engine.messages import failure_message
 from processor.engine.plausibility.bounds import BoundExceeded, CommonKnowledgeUndefined
@@ -92,7 +92,7 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
     verdict = verify_record(conversation.state, record)
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
-        write_json(verdict_event(conversation, 0, verdict, record=record))
+        write_json(answer_verdict(conversation, record, verdict))
         return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
     if verdict.support:
