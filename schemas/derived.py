@@ -15,6 +15,10 @@ from schemas.contract import Contract, Count, Digest, Reason, Sequence, Text, Tu
 from schemas.ids import AgentId, ConversationId, RecordId, TenantId, UtteranceId
 from schemas.log import Rejection
 
+FAILURES_MAX = 10_000
+"""How many failing records the verdicts of one log event name together, an equal share each."""
+PATH_IDS_MAX = 256
+"""A longer support path is given by its two ends."""
 MISSING_TURNS_MAX = 100
 """How many uninterpreted turns a verdict names: each repeats them, so all would be quadratic."""
 
@@ -96,13 +100,18 @@ class Cause(Contract):
 
 
 class Failure(Contract):
-    """A record that a check ran into and that no longer stands."""
+    """A record that a check ran into and that no longer stands.
+
+    `path` leads to it from the claim's record; of a long one it holds the two ends, and
+    `path_omitted` counts the ids between the halves.
+    """
 
     record: RecordId
     standing: Standing
     since_turn: Turn
     cause: Cause
-    path: tuple[RecordId, ...]
+    path: Annotated[tuple[RecordId, ...], Field(max_length=PATH_IDS_MAX)]
+    path_omitted: Count = 0
 
 
 class Coverage(Contract):
@@ -153,7 +162,10 @@ class TurnEvent(_Derived):
 
 
 class VerdictEvent(_Derived):
-    """The answer to a check: a claim of a candidate, or a decision whose grounding changed."""
+    """The answer to a check: a claim of a candidate, or a decision whose grounding changed.
+
+    `failures` are the nearest failing records, by id; all of them if `failures_complete`.
+    """
 
     TYPE: ClassVar[str] = "standfast.verdict.v1"
 
@@ -162,7 +174,8 @@ class VerdictEvent(_Derived):
     outcome: Outcome
     grade: Grade | None
     support: Ids
-    failures: tuple[Failure, ...]
+    failures: Annotated[tuple[Failure, ...], Field(max_length=FAILURES_MAX)]
+    failures_complete: bool = True
     reason: VerdictReason | None
     disputed: Ids = ()
     coverage: Coverage

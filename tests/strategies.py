@@ -361,6 +361,7 @@ FAILURES = _some(
     since_turn=COUNTS,
     cause=CAUSES,
     path=IDS,
+    path_omitted=COUNTS,
 )
 DERIVED_EVENTS = st.one_of(
     _some(
@@ -385,6 +386,7 @@ DERIVED_EVENTS = st.one_of(
         grade=st.none() | st.sampled_from(derived.Grade),
         support=IDS,
         failures=_tuples(FAILURES),
+        failures_complete=st.booleans(),
         reason=st.none() | st.sampled_from(derived.VerdictReason),
         disputed=IDS,
         coverage=_some(

@@ -99,8 +99,10 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
         click.echo(f"rests on: {', '.join(verdict.support)}")
     if verdict.disputed:
         click.echo(f"in dispute: {', '.join(verdict.disputed)}")
-    for failure in verdict.failures:
+    for failure in verdict.failures.listed:
         click.echo(f"- {failure_message(failure)}")
+    if not verdict.failures.complete:
+        click.echo("- and others, further away")
     return status
 
 

@@ -16,7 +16,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.impact import Impact
 from processor.engine.messages import candidate_message, decision_message, impact_message
 from processor.engine.turn import TurnOutcome
-from processor.engine.verify import Verdict, verify
+from processor.engine.verify import Verdict, verify_fallen
 from schemas.derived import (
     CandidateRef,
     DerivedEvent,
@@ -80,11 +80,18 @@ def derive_turn(
         digest=conversation.digest,
         state_digest=conversation.state_digest(),
     )
+    verdicts = verify_fallen(conversation.state, outcome.decisions)
     return (
         turn,
         *(_impact(conversation, index, impact) for index, impact in enumerate(outcome.impacts)),
-        *(_decision(conversation, index, id_) for index, id_ in enumerate(outcome.decisions)),
-        *(_decision_alert(conversation, index, id_) for index, id_ in enumerate(outcome.alerts)),
+        *(
+            _verdict(conversation, index, verdict, record=id_)
+            for index, (id_, verdict) in enumerate(verdicts.items())
+        ),
+        *(
+            _decision_alert(conversation, index, id_, verdicts[id_])
+            for index, id_ in enumerate(outcome.alerts)
+        ),
     )
 
 
@@ -162,7 +169,8 @@ def _verdict(
         outcome=verdict.outcome,
         grade=verdict.grade,
         support=verdict.support,
-        failures=verdict.failures,
+        failures=verdict.failures.listed,
+        failures_complete=verdict.failures.complete,
         reason=verdict.reason,
         disputed=verdict.disputed,
         coverage=conversation.coverage(),
@@ -186,13 +194,9 @@ def _impact(conversation: Conversation, index: int, impact: Impact) -> Retractio
     )
 
 
-def _decision(conversation: Conversation, index: int, id_: str) -> VerdictEvent:
-    verdict = verify(conversation.state, (id_,))
-    return _verdict(conversation, index, verdict, record=id_)
-
-
-def _decision_alert(conversation: Conversation, index: int, id_: str) -> UngroundedAlert:
-    verdict = verify(conversation.state, (id_,))
+def _decision_alert(
+    conversation: Conversation, index: int, id_: str, verdict: Verdict
+) -> UngroundedAlert:
     record = conversation.state.records[id_]
     return _alert(conversation, index, verdict, decision_message(record, verdict), record=id_)
 

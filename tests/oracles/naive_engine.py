@@ -170,6 +170,7 @@ class NaiveConversation:
             "grade": grade,
             "support": [],
             "failures": [],
+            "failures_complete": True,
             "reason": reason,
             "coverage": {
                 "complete": not missing,
@@ -252,6 +253,7 @@ def failure(m: Map, name: str, path: ask.Path) -> Json:
         "since_turn": first.turn,
         "cause": {"op": first.op, "by": first.by, "speaker": first.speaker},
         "path": list(path),
+        "path_omitted": 0,
     }
 
 

@@ -189,8 +189,8 @@ def test_failures_name_the_first_fall_and_the_smallest_shortest_path() -> None:
     verdicts = [e["data"] for e in events[4] if e["type"] == "standfast.verdict.v1"]
     cause = {"op": "undermine", "by": "w", "speaker": "bob"}
     fallen = {"record": "z", "standing": "abandoned", "since_turn": 3, "cause": cause}
-    assert verdicts[0]["failures"] == [{**fallen, "path": ["h", "a", "z"]}]
-    assert verdicts[1]["failures"] == [{**fallen, "path": ["b", "z"]}]
+    assert verdicts[0]["failures"] == [{**fallen, "path": ["h", "a", "z"], "path_omitted": 0}]
+    assert verdicts[1]["failures"] == [{**fallen, "path": ["b", "z"], "path_omitted": 0}]
     assert [v["reason"] for v in verdicts] == ["withdrawn_support"] * 2 + ["no_record"] * 2
     assert [v["grade"] for v in verdicts] == ["ungrounded"] * 4
     assert len(events[4]) == 8
