@@ -22,7 +22,7 @@ from processor.engine.retraction import affected_by_ids, find_record
 from processor.engine.retraction import why as support_tree
 from processor.engine.verify import verify_record
 from processor.render.context import render_context
-from processor.render.view import history_view, record_line, state_view, why_view
+from processor.render.view import history_view, record_line, state_view, why_line, why_view
 from replay.store import Store
 from schemas.derived import Outcome
 
@@ -130,10 +130,7 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
         write_json(why_view(steps))
         return 0
     for step in steps:
-        kind = f"{step.kind}: " if step.kind is not None else ""
-        again = "  (see above)" if step.repeated else ""
-        line = record_line(conversation.state, step.record, with_links=False)
-        click.echo(f"{'  ' * step.depth}{kind}{printable(line)}{again}")
+        click.echo(printable(why_line(conversation.state, step)))
     return 0
 
 
