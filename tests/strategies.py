@@ -225,7 +225,9 @@ CANDIDATE_CLAIMS = st.one_of(
 )
 SETUP_BODIES = _some(
     utterance.SetupBody,
-    agents=_tuples(_some(utterance.Agent, id=NAMES, role=NAMES)),
+    agents=st.dictionaries(NAMES, NAMES, max_size=3).map(
+        lambda roles: tuple(utterance.Agent(id=id_, role=role) for id_, role in roles.items())
+    ),
     variables=_tuples(RECORD_IDS),
     observes=st.dictionaries(NAMES, _tuples(RECORD_IDS), max_size=3),
     policy=st.none(),
@@ -237,7 +239,7 @@ METADATA = st.dictionaries(
         TEXTS,
         st.booleans(),
         st.integers(-(2**53), 2**53),
-        st.floats(allow_nan=False, allow_infinity=False),
+        st.floats(-(2**53), 2**53),
         st.none(),
     ),
     max_size=3,

@@ -158,6 +158,20 @@ def test_a_conversation_nobody_interprets_keeps_its_verdicts_short() -> None:
     assert resumed.coverage() == coverage
 
 
+def test_the_role_of_an_utterance_is_its_own() -> None:
+    """Said in another role than the declared one it counts all the same, and the log tells."""
+    digests = []
+    for role in ("user", "assistant"):
+        given = Given()
+        given.utter(kind="setup", agents=[{"id": "ann", "role": "assistant"}])
+        assert given.say(observe("a"), role=role).applied == (0,)
+        assert given.conversation.state.roles == {"ann": "assistant"}
+        digests.append((given.conversation.digest, given.conversation.state_digest()))
+    (as_user, user_state), (as_assistant, assistant_state) = digests
+    assert as_user != as_assistant
+    assert user_state == assistant_state
+
+
 def test_a_claim_cannot_forge_lines_of_the_context() -> None:
     """Line breaks of any kind in a claim or question leave one record on one line."""
     given = Given()
