@@ -20,6 +20,7 @@ from pydantic import (
     Field,
     ValidationInfo,
 )
+from pydantic.config import JsonDict
 
 UTTERANCE_BYTES_MAX = 1_048_576
 TEXT_CHARS_MAX = 262_144
@@ -42,6 +43,14 @@ class Contract(BaseModel):
         ser_json_bytes="base64",
         json_schema_serialization_defaults_required=True,
     )
+
+
+def given(*names: str) -> JsonDict:
+    """The JSON Schema of an object in which each of these fields is there and not null."""
+    return {
+        "properties": {name: {"not": {"type": "null"}} for name in names},
+        "required": list(names),
+    }
 
 
 _MOMENT = re.compile(
@@ -70,7 +79,12 @@ def _to_utc(moment: datetime) -> datetime:
         raise ValueError("the moment lies outside the calendar once it is in UTC") from overflow
 
 
-Timestamp = Annotated[AwareDatetime, BeforeValidator(_read_moment), AfterValidator(_to_utc)]
+Timestamp = Annotated[
+    AwareDatetime,
+    BeforeValidator(_read_moment),
+    AfterValidator(_to_utc),
+    Field(json_schema_extra={"pattern": f"^{_MOMENT.pattern}$"}),
+]
 """A moment with a zone, kept in UTC. A moment without a zone is refused."""
 
 Text = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]

@@ -15,6 +15,13 @@ from schemas.contract import Contract, Count, Digest, Reason, Sequence, Text, Tu
 from schemas.ids import AgentId, ConversationId, RecordId, TenantId, UtteranceId
 from schemas.log import Rejection
 
+FAILURES_MAX = 10_000
+"""How many failing records the verdicts of one log event name together, an equal share each."""
+PATH_IDS_MAX = 256
+"""A longer support path is given by its two ends."""
+MISSING_TURNS_MAX = 100
+"""How many uninterpreted turns a verdict names: each repeats them, so all would be quadratic."""
+
 Ids = tuple[RecordId, ...]
 """Ids in ascending order; bounded by the conversation, not by a constant."""
 
@@ -93,20 +100,29 @@ class Cause(Contract):
 
 
 class Failure(Contract):
-    """A record that a check ran into and that no longer stands."""
+    """A record that a check ran into and that no longer stands.
+
+    `path` leads to it from the claim's record; of a long one it holds the two ends, and
+    `path_omitted` counts the ids between the halves.
+    """
 
     record: RecordId
     standing: Standing
     since_turn: Turn
     cause: Cause
-    path: tuple[RecordId, ...]
+    path: Annotated[tuple[RecordId, ...], Field(max_length=PATH_IDS_MAX)]
+    path_omitted: Count = 0
 
 
 class Coverage(Contract):
-    """Whether every statement so far was interpreted, and which turns were not."""
+    """Whether every statement so far was interpreted, and which turns were not.
+
+    `missing_turns` are the newest of them, ascending; `missing_count` counts them all.
+    """
 
     complete: bool
-    missing_turns: tuple[Turn, ...] = ()
+    missing_turns: Annotated[tuple[Turn, ...], Field(max_length=MISSING_TURNS_MAX)] = ()
+    missing_count: Count = 0
 
 
 class CandidateRef(Contract):
@@ -146,7 +162,10 @@ class TurnEvent(_Derived):
 
 
 class VerdictEvent(_Derived):
-    """The answer to a check: a claim of a candidate, or a decision whose grounding changed."""
+    """The answer to a check: a claim of a candidate, or a decision whose grounding changed.
+
+    `failures` are the nearest failing records, by id; all of them if `failures_complete`.
+    """
 
     TYPE: ClassVar[str] = "standfast.verdict.v1"
 
@@ -155,7 +174,8 @@ class VerdictEvent(_Derived):
     outcome: Outcome
     grade: Grade | None
     support: Ids
-    failures: tuple[Failure, ...]
+    failures: Annotated[tuple[Failure, ...], Field(max_length=FAILURES_MAX)]
+    failures_complete: bool = True
     reason: VerdictReason | None
     disputed: Ids = ()
     coverage: Coverage

@@ -3,10 +3,10 @@
     python -m schemas.generate           writes schemas/json
     python -m schemas.generate --check   exits 1 and names the files that are out of date
 
-The schemas say what is well-formed field by field. What the models check between fields, such as
-that claims belong to candidates, or below the text, such as dates that do not exist, is not in
-them. Events that are read are described as the reader takes them (fields with a default may be
-missing), derived events as they are written (every field is there).
+The schemas say what the models say, as far as a schema can: not that a date exists, how deep a
+formula or inline records nest, or that an agent is declared with one role. Events that are read are
+described as the reader takes them (fields with a default may be missing), derived events as they
+are written (every field is there).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def event_schema(event_type: str) -> JsonObject:
     """The JSON Schema (2020-12) of one event type. Raises KeyError for an unknown type."""
     model, mode = event_models()[event_type]
     schema = model.model_json_schema(mode=mode)
-    _drop_discriminators(schema)
+    _say_it_in_full(schema)
     schema.pop("title")
     return {"$schema": _DIALECT, "$id": schema_id(event_type), "title": event_type, **schema}
 
@@ -104,16 +104,22 @@ def _as_file(document: JsonObject) -> bytes:
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def _drop_discriminators(schema: object) -> None:
-    """Remove OpenAPI's keyword, in place: here oneOf over constant tags says the same."""
+def _say_it_in_full(schema: object) -> None:
+    """Bring what pydantic writes to plain JSON Schema, in place.
+
+    OpenAPI's `discriminator` goes: oneOf over constant tags says the same. Keys that fit no
+    pattern are refused.
+    """
     if isinstance(schema, dict):
         if isinstance(schema.get("discriminator"), dict) and "oneOf" in schema:
             del schema["discriminator"]
+        if "patternProperties" in schema:
+            schema["additionalProperties"] = False
         for part in schema.values():
-            _drop_discriminators(part)
+            _say_it_in_full(part)
     elif isinstance(schema, list):
         for part in schema:
-            _drop_discriminators(part)
+            _say_it_in_full(part)
 
 
 if __name__ == "__main__":

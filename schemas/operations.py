@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
-from schemas.contract import AGENTS_MAX, REFERENCES_MAX, Claim, Contract, Reason, Text
+from schemas.contract import AGENTS_MAX, REFERENCES_MAX, Claim, Contract, Reason, Text, given
 from schemas.evidence import Atom
 from schemas.formula import FormulaInput
 from schemas.ids import AgentId, RecordId, VariableName
@@ -116,6 +116,8 @@ class ExpandAwareness(Contract):
     claim: Claim | None = None
     reclassifies: RecordId | None = None
     speaker: AgentId | None = None
+
+    model_config = ConfigDict(json_schema_extra={"if": given("claim"), "then": given("record")})
 
     @model_validator(mode="after")
     def _claim_belongs_to_a_record(self) -> Self:

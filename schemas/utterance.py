@@ -5,7 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    model_validator,
+)
+from pydantic.config import JsonDict
 
 from schemas.contract import (
     AGENTS_MAX,
@@ -15,6 +23,7 @@ from schemas.contract import (
     Contract,
     Text,
     Timestamp,
+    given,
 )
 from schemas.ids import (
     AgentId,
@@ -32,17 +41,21 @@ Audience = Annotated[tuple[AgentId, ...], Field(min_length=1, max_length=AGENTS_
 
 
 def _no_integer(number: object) -> object:
-    """Keep an integer out of the float branch, which would round one above 2**53."""
+    """Keep an integer out of the float branch, which would round one just above the bound."""
     if isinstance(number, int):
-        raise ValueError("an integer lies within 2**53 of zero")
+        raise ValueError("a number lies within 2**53 of zero")
     return number
+
+
+_Exact = Field(ge=-(2**53), le=2**53)
+"""Beyond that every number is an integer that readers round, however it is written."""
 
 
 MetadataValue = (
     Annotated[str, Field(max_length=4_096)]
     | bool
-    | Annotated[int, Field(ge=-(2**53), le=2**53)]
-    | Annotated[float, BeforeValidator(_no_integer)]
+    | Annotated[int, _Exact]
+    | Annotated[float, _Exact, BeforeValidator(_no_integer)]
     | None
 )
 
@@ -66,6 +79,8 @@ class CandidateClaim(Contract):
     record: RecordId | None = None
     records: Annotated[tuple[RecordId, ...], Field(min_length=1, max_length=64)] | None = None
 
+    model_config = ConfigDict(json_schema_extra={"not": given("record", "records")})
+
     @model_validator(mode="after")
     def _one_association(self) -> Self:
         if self.record is not None and self.records is not None:
@@ -86,7 +101,16 @@ class Agent(Contract):
     role: RoleName = "user"
 
 
-Agents = Annotated[tuple[Agent, ...], Field(max_length=AGENTS_MAX)]
+def _one_role_each(agents: tuple[Agent, ...]) -> tuple[Agent, ...]:
+    """Refuse two roles for one agent, of which one would have to be ignored."""
+    roles: dict[str, str] = {}
+    for agent in agents:
+        if roles.setdefault(agent.id, agent.role) != agent.role:
+            raise ValueError(f"an agent has one role, and {agent.id!r} is declared with two")
+    return agents
+
+
+Agents = Annotated[tuple[Agent, ...], Field(max_length=AGENTS_MAX), AfterValidator(_one_role_each)]
 Variables = Annotated[tuple[VariableName, ...], Field(max_length=VARIABLES_MAX)]
 Observes = Annotated[dict[AgentId, Variables], Field(max_length=AGENTS_MAX)]
 
@@ -99,6 +123,26 @@ class SetupBody(Contract):
     observes: Observes = {}
     policy: None = None
     """Authority policies are not offered yet: only null is accepted, so that none is ignored."""
+
+
+def _only_in(kind: UtteranceKind, *names: str) -> JsonDict:
+    """The JSON Schema that ties fields to a kind; an utterance without one is a statement."""
+    required: list[JsonValue] = [] if kind is UtteranceKind.STATEMENT else ["kind"]
+    return {
+        "if": {"anyOf": [given(name) for name in names]},
+        "then": {"properties": {"kind": {"const": kind.value}}, "required": required},
+    }
+
+
+_FLAT = ("agents", "variables", "observes")
+_FIELDS_FIT_THE_KIND: JsonDict = {
+    "allOf": [
+        _only_in(UtteranceKind.STATEMENT, "operations"),
+        _only_in(UtteranceKind.CANDIDATE, "claims"),
+        _only_in(UtteranceKind.SETUP, "setup", *_FLAT),
+    ],
+    "not": {"allOf": [given("setup"), {"anyOf": [given(name) for name in _FLAT]}]},
+}
 
 
 class Utterance(Contract):
@@ -126,6 +170,8 @@ class Utterance(Contract):
     variables: Variables | None = None
     observes: Observes | None = None
     policy: None = None
+
+    model_config = ConfigDict(json_schema_extra=_FIELDS_FIT_THE_KIND)
 
     @model_validator(mode="after")
     def _fields_fit_the_kind(self) -> Self:

@@ -225,7 +225,9 @@ CANDIDATE_CLAIMS = st.one_of(
 )
 SETUP_BODIES = _some(
     utterance.SetupBody,
-    agents=_tuples(_some(utterance.Agent, id=NAMES, role=NAMES)),
+    agents=st.dictionaries(NAMES, NAMES, max_size=3).map(
+        lambda roles: tuple(utterance.Agent(id=id_, role=role) for id_, role in roles.items())
+    ),
     variables=_tuples(RECORD_IDS),
     observes=st.dictionaries(NAMES, _tuples(RECORD_IDS), max_size=3),
     policy=st.none(),
@@ -237,7 +239,7 @@ METADATA = st.dictionaries(
         TEXTS,
         st.booleans(),
         st.integers(-(2**53), 2**53),
-        st.floats(allow_nan=False, allow_infinity=False),
+        st.floats(-(2**53), 2**53),
         st.none(),
     ),
     max_size=3,
@@ -361,6 +363,7 @@ FAILURES = _some(
     since_turn=COUNTS,
     cause=CAUSES,
     path=IDS,
+    path_omitted=COUNTS,
 )
 DERIVED_EVENTS = st.one_of(
     _some(
@@ -385,9 +388,15 @@ DERIVED_EVENTS = st.one_of(
         grade=st.none() | st.sampled_from(derived.Grade),
         support=IDS,
         failures=_tuples(FAILURES),
+        failures_complete=st.booleans(),
         reason=st.none() | st.sampled_from(derived.VerdictReason),
         disputed=IDS,
-        coverage=_some(derived.Coverage, complete=st.booleans(), missing_turns=_tuples(COUNTS)),
+        coverage=_some(
+            derived.Coverage,
+            complete=st.booleans(),
+            missing_turns=_tuples(COUNTS),
+            missing_count=COUNTS,
+        ),
         digest=DIGESTS,
         **_DERIVED,
     ),

@@ -12,7 +12,7 @@ import click
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.engine.conversation import Conversation
-from processor.engine.derive import verdict_event
+from processor.engine.derive import answer_verdict
 from processor.engine.errors import UnknownRecordError
 from processor.engine.messages import failure_message
 from processor.engine.plausibility.bounds import BoundExceeded, CommonKnowledgeUndefined
@@ -22,7 +22,7 @@ from processor.engine.retraction import affected_by_ids, find_record
 from processor.engine.retraction import why as support_tree
 from processor.engine.verify import verify_record
 from processor.render.context import render_context
-from processor.render.view import history_view, record_line, state_view, why_view
+from processor.render.view import history_view, record_line, state_view, why_line, why_view
 from replay.store import Store
 from schemas.derived import Outcome
 
@@ -92,15 +92,17 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
     verdict = verify_record(conversation.state, record)
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
-        write_json(verdict_event(conversation, 0, verdict, record=record))
+        write_json(answer_verdict(conversation, record, verdict))
         return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
     if verdict.support:
         click.echo(f"rests on: {', '.join(verdict.support)}")
     if verdict.disputed:
         click.echo(f"in dispute: {', '.join(verdict.disputed)}")
-    for failure in verdict.failures:
+    for failure in verdict.failures.listed:
         click.echo(f"- {failure_message(failure)}")
+    if not verdict.failures.complete:
+        click.echo("- and others, further away")
     return status
 
 
@@ -128,10 +130,7 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
         write_json(why_view(steps))
         return 0
     for step in steps:
-        kind = f"{step.kind}: " if step.kind is not None else ""
-        again = "  (see above)" if step.repeated else ""
-        line = record_line(conversation.state, step.record, with_links=False)
-        click.echo(f"{'  ' * step.depth}{kind}{printable(line)}{again}")
+        click.echo(printable(why_line(conversation.state, step)))
     return 0
 
 

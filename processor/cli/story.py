@@ -178,7 +178,7 @@ class Story:
             said.append(event.reason.replace("_", " "))
         said += [failure_message(failure) for failure in event.failures[:3]]
         if not event.coverage.complete:
-            said.append(f"turns not interpreted: {len(event.coverage.missing_turns)}")
+            said.append(f"turns not interpreted: {event.coverage.missing_count:,}")
         self._print(f"  {mark} ", style, "; ".join(said))
 
     def _print(self, mark: str, style: str, what: str, what_style: str = "") -> None:

@@ -148,14 +148,14 @@ def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
         run.transition.set_standing(target, Standing.RESOLVED, cause)
     for subsumed in operation.subsumes:
         run.transition.add_link(run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause)
-    premises = _supports(run, operation.premises, cause)
     decision = operation.decision
+    own = [] if decision is None else _supports(run, decision.premises, cause)
+    premises = _supports(run, operation.premises, cause)
     if decision is None:
         answer = target
         for premise in premises:
             run.transition.add_link(target, premise, LinkKind.PREMISE, cause)
     else:
-        own = _supports(run, decision.premises, cause)
         supports = list(dict.fromkeys([target, *premises, *own]))
         answer = _introduce(
             run,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import final
 
 from processor.engine.digest import GENESIS, StateDigest
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.state import State
-from schemas.derived import Coverage
+from schemas.derived import MISSING_TURNS_MAX, Coverage
 
 _COMPLETE = Coverage(complete=True)
 
@@ -19,7 +20,7 @@ class Conversation:
     """The state and the place in the log.
 
     `utterances` maps every utterance id in the log to its digest. `missing` maps each
-    turn that could not be interpreted, and was not filled since, to its utterance id.
+    turn that could not be interpreted, and was not filled since, to its utterance id; turns ascend.
     """
 
     tenant_id: str
@@ -45,7 +46,8 @@ class Conversation:
         return self.digests.hexdigest(self.state)
 
     def coverage(self) -> Coverage:
-        """Whether every statement so far was interpreted."""
+        """Whether every statement so far was interpreted; of those that were not, the newest."""
         if not self.missing:
             return _COMPLETE
-        return Coverage(complete=False, missing_turns=tuple(sorted(self.missing)))
+        newest = tuple(islice(reversed(self.missing), MISSING_TURNS_MAX))
+        return Coverage(complete=False, missing_turns=newest[::-1], missing_count=len(self.missing))

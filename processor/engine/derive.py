@@ -1,6 +1,7 @@
 """From outcomes to derived events: what the topics and the command line show.
 
 Every id is a hash of (tenant, conversation, sequence, kind, index), so emitting again is harmless.
+What answers a query has its question in place of the index.
 The order is fixed: the turn, its impacts in the order of application, verdicts and then alerts of
 decisions by id; for a candidate its verdicts by claim, then its alerts.
 """
@@ -8,13 +9,14 @@ decisions by id; for a candidate its verdicts by claim, then its alerts.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TypedDict
 
 from processor.engine.conversation import Conversation
 from processor.engine.impact import Impact
 from processor.engine.messages import candidate_message, decision_message, impact_message
 from processor.engine.turn import TurnOutcome
-from processor.engine.verify import Verdict, verify
+from processor.engine.verify import Verdict, verify_fallen
 from schemas.derived import (
     CandidateRef,
     DerivedEvent,
@@ -41,14 +43,18 @@ class Envelope(TypedDict):
     event_id: str
 
 
-def envelope(conversation: Conversation, kind: str, index: int) -> Envelope:
-    """The common fields of the event of this kind and index that the last log event gave."""
+def envelope(conversation: Conversation, kind: str, which: int | Sequence[str]) -> Envelope:
+    """The common fields of an event of this kind.
+
+    `which` tells it from others of its kind at this place of the log: its index among those that
+    the last log event gave, or the question it answers.
+    """
     key = [
         conversation.tenant_id,
         conversation.conversation_id,
         conversation.sequence,
         kind,
-        index,
+        which,
     ]
     return {
         "tenant_id": conversation.tenant_id,
@@ -74,11 +80,18 @@ def derive_turn(
         digest=conversation.digest,
         state_digest=conversation.state_digest(),
     )
+    verdicts = verify_fallen(conversation.state, outcome.decisions)
     return (
         turn,
         *(_impact(conversation, index, impact) for index, impact in enumerate(outcome.impacts)),
-        *(_decision(conversation, index, id_) for index, id_ in enumerate(outcome.decisions)),
-        *(_decision_alert(conversation, index, id_) for index, id_ in enumerate(outcome.alerts)),
+        *(
+            _verdict(conversation, index, verdict, record=id_)
+            for index, (id_, verdict) in enumerate(verdicts.items())
+        ),
+        *(
+            _decision_alert(conversation, index, id_, verdicts[id_])
+            for index, id_ in enumerate(outcome.alerts)
+        ),
     )
 
 
@@ -110,7 +123,7 @@ def derive_candidate(
             None,
             reason=VerdictReason.NO_CLAIMS_GIVEN if unverified else None,
         )
-        return (verdict_event(conversation, 0, verdict, candidate=reference),)
+        return (_verdict(conversation, 0, verdict, candidate=reference),)
     references = [
         CandidateRef(
             utterance_id=event.utterance.id,
@@ -124,7 +137,7 @@ def derive_candidate(
     refused = [each for each in checked if each[1].outcome is Outcome.UNGROUNDED]
     return (
         *(
-            verdict_event(conversation, index, verdict, candidate=reference)
+            _verdict(conversation, index, verdict, candidate=reference)
             for index, (reference, verdict) in enumerate(checked)
         ),
         *(
@@ -134,22 +147,30 @@ def derive_candidate(
     )
 
 
-def verdict_event(
+def answer_verdict(conversation: Conversation, record: str, verdict: Verdict) -> VerdictEvent:
+    """A verdict on a record as the answer to a query: it belongs to no event of the log.
+
+    So its id is made from the question and from the state that was asked.
+    """
+    return _verdict(conversation, (conversation.digest, record), verdict, record=record)
+
+
+def _verdict(
     conversation: Conversation,
-    index: int,
+    which: int | Sequence[str],
     verdict: Verdict,
     candidate: CandidateRef | None = None,
     record: str | None = None,
 ) -> VerdictEvent:
-    """A verdict as it is emitted and as a query shows it."""
     return VerdictEvent(
-        **envelope(conversation, VerdictEvent.TYPE, index),
+        **envelope(conversation, VerdictEvent.TYPE, which),
         candidate=candidate,
         record=record,
         outcome=verdict.outcome,
         grade=verdict.grade,
         support=verdict.support,
-        failures=verdict.failures,
+        failures=verdict.failures.listed,
+        failures_complete=verdict.failures.complete,
         reason=verdict.reason,
         disputed=verdict.disputed,
         coverage=conversation.coverage(),
@@ -173,13 +194,9 @@ def _impact(conversation: Conversation, index: int, impact: Impact) -> Retractio
     )
 
 
-def _decision(conversation: Conversation, index: int, id_: str) -> VerdictEvent:
-    verdict = verify(conversation.state, (id_,))
-    return verdict_event(conversation, index, verdict, record=id_)
-
-
-def _decision_alert(conversation: Conversation, index: int, id_: str) -> UngroundedAlert:
-    verdict = verify(conversation.state, (id_,))
+def _decision_alert(
+    conversation: Conversation, index: int, id_: str, verdict: Verdict
+) -> UngroundedAlert:
     record = conversation.state.records[id_]
     return _alert(conversation, index, verdict, decision_message(record, verdict), record=id_)
 

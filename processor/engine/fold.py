@@ -17,7 +17,7 @@ from processor.engine.rules_version import KNOWN_RULES
 from processor.engine.setup import run_setup
 from processor.engine.transition import Canonical, Transition
 from processor.engine.turn import TurnOutcome, run_turn
-from processor.engine.verify import Verdict, verify
+from processor.engine.verify import Verdict, verify_claims
 from schemas.derived import DerivedEvent
 from schemas.log import (
     CandidateAppended,
@@ -153,9 +153,8 @@ def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Can
             conversation.missing[event.turn] = event.utterance.id
             return Advanced(), []
         case CandidateAppended():
-            claims = event.claims or ()
-            verdicts = tuple(verify(conversation.state, claim.associated()) for claim in claims)
-            return Advanced(verdicts=verdicts), []
+            claims = [claim.associated() for claim in event.claims or ()]
+            return Advanced(verdicts=verify_claims(conversation.state, claims)), []
         case ConversationSetUp():
             transition = run_setup(conversation.state, event.setup, event.audience)
             _keep(conversation, transition, conversation.turn)

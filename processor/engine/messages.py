@@ -29,7 +29,7 @@ def impact_message(impact: Impact) -> str:
 def decision_message(record: Record, verdict: Verdict) -> str:
     """Why a decision is not grounded, and which of its supports still are."""
     what = "is grounded but for its corroboration" if _is_mild(verdict) else "is not grounded"
-    parts = [f"decision {record.id} {what}", *map(failure_message, verdict.failures[:_NAMED_MAX])]
+    parts = [f"decision {record.id} {what}", *_failing(verdict)]
     sound = sorted(support.id for support in record.supports if support.grounded)
     if sound:
         parts.append(f"still sound: {named(sound)}")
@@ -44,14 +44,14 @@ def candidate_message(candidate: CandidateRef, verdict: Verdict) -> str:
             return f"{claim} is not associated with any record"
         return f"{claim} names a record that does not exist: {named(candidate.records)}"
     what = "has lost corroboration" if _is_mild(verdict) else "is not grounded"
-    return "; ".join([f"{claim} {what}", *map(failure_message, verdict.failures[:_NAMED_MAX])])
+    return "; ".join([f"{claim} {what}", *_failing(verdict)])
 
 
 def failure_message(failure: Failure) -> str:
     """One record that does not stand, since when, and the way to it."""
     cause = failure.cause
     through = f" by {cause.by}" if cause.by is not None else ""
-    way = f", reached through {_way(failure.path)}" if len(failure.path) > 1 else ""
+    way = f", reached through {_way(failure)}" if len(failure.path) > 1 else ""
     return (
         f"{failure.record} is {failure.standing}, out of good standing since turn "
         f"{failure.since_turn} ({cause.op}{through}, {cause.speaker}){way}"
@@ -64,11 +64,17 @@ def named(ids: Sequence[str]) -> str:
     return ", ".join(ids[:_NAMED_MAX]) + (f" and {more} more" if more > 0 else "")
 
 
-def _way(path: Sequence[str]) -> str:
+def _failing(verdict: Verdict) -> list[str]:
+    return [failure_message(failure) for failure in verdict.failures.listed[:_NAMED_MAX]]
+
+
+def _way(failure: Failure) -> str:
     """A support path in words; the middle of a long one is left out."""
+    path = failure.path
     if len(path) <= _NAMED_MAX:
         return " -> ".join(path)
-    return f"{' -> '.join(path[:3])} -> ({len(path) - 5} more) -> {' -> '.join(path[-2:])}"
+    more = len(path) - 5 + failure.path_omitted
+    return f"{' -> '.join(path[:3])} -> ({more} more) -> {' -> '.join(path[-2:])}"
 
 
 def _is_mild(verdict: Verdict) -> bool:

@@ -140,6 +140,10 @@ def _check_resolve(state: State, operation: Resolve) -> Refusal | None:
 
 
 def _check_resolve_references(state: State, operation: Resolve) -> Refusal | None:
+    """The subsumed, the decision and what it cites, the premises, the answers.
+
+    The decision's own id may be cited by none of them: it is introduced last.
+    """
     introduced: Introduced = {}
     refusal = _check_references(state, operation.subsumes, introduced)
     if refusal is not None:
@@ -149,10 +153,11 @@ def _check_resolve_references(state: State, operation: Resolve) -> Refusal | Non
         if state.is_taken(decision.record):
             return _duplicate(decision.record)
         introduced[decision.record] = False
-    return (
-        _check_references(state, operation.premises, introduced)
-        or (decision and _check_references(state, decision.premises, introduced))
-        or _check_problems(state, operation.answers, introduced)
+        refusal = _check_references(state, decision.premises, introduced)
+        if refusal is not None:
+            return refusal
+    return _check_references(state, operation.premises, introduced) or _check_problems(
+        state, operation.answers, introduced
     )
 
 

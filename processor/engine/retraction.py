@@ -37,7 +37,11 @@ def affected_closure(record: Record) -> dict[Record, None]:
 
     The record itself is among them only if it lies on a cycle.
     """
-    reached = dict.fromkeys(record.dependents)
+    return _with_all_above(dict.fromkeys(record.dependents))
+
+
+def _with_all_above(reached: dict[Record, None]) -> dict[Record, None]:
+    """Add to some records all that rest on them."""
     queue = list(reached)
     for current in queue:  # grows while it is gone through
         for dependent in current.dependents:
@@ -50,10 +54,9 @@ def affected_closure(record: Record) -> dict[Record, None]:
 def affected(withdrawn: Sequence[Record]) -> Affected:
     """The report for one record or a set of them, withdrawn in fact or in thought."""
     direct: dict[Record, None] = {}
-    transitive: dict[Record, None] = {}
     for record in withdrawn:
         direct |= dict.fromkeys(affected_one_step(record))
-        transitive |= affected_closure(record)
+    transitive = _with_all_above(direct.copy())
     return Affected(
         direct=sorted_ids(direct),
         transitive=sorted_ids(transitive),

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from processor.engine.errors import UnknownRecordError
-from processor.engine.record import Happening, LinkKind, Record
+from processor.engine.failing import (
+    NO_FAILURES,
+    Failures,
+    equal_share,
+    failures,
+    failures_of_each,
+)
+from processor.engine.record import LinkKind, Record
 from processor.engine.state import State
-from schemas.derived import Cause, Failure, Grade, Outcome, VerdictReason
+from schemas.derived import FAILURES_MAX, Grade, Outcome, VerdictReason
 
 
 @final
@@ -19,13 +25,13 @@ class Verdict:
     """The answer to a check.
 
     `support` is the exact dependency closure on acceptance (outcome grounded or abstain), else
-    empty. `failures` are the records of the closure that do not stand, by id.
+    empty. `failures` are the records of the closure that do not stand.
     """
 
     outcome: Outcome
     grade: Grade | None
     support: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: Failures = NO_FAILURES
     reason: VerdictReason | None = None
     disputed: tuple[str, ...] = ()
 
@@ -42,11 +48,11 @@ def grade(record: Record) -> Grade:
     return Grade.CORROBORATION_LOST if record.core_grounded else Grade.UNGROUNDED
 
 
-def verify(state: State, ids: Sequence[str]) -> Verdict:
+def verify(state: State, ids: Sequence[str], most: int = FAILURES_MAX) -> Verdict:
     """Check a claim that rests on these records: grounded iff every one of them is.
 
     An unknown id, or no id at all, is ungrounded for want of a record; what is wrong with the known
-    ones is said all the same.
+    ones is said all the same. `most` bounds the failing records that are told.
     """
     records = [state.records.get(id_) for id_ in ids]
     known = [record for record in records if record is not None]
@@ -54,17 +60,11 @@ def verify(state: State, ids: Sequence[str]) -> Verdict:
         return Verdict(
             Outcome.UNGROUNDED,
             Grade.UNGROUNDED,
-            failures=failures(known),
+            failures=failures(known, most),
             reason=VerdictReason.NO_RECORD,
         )
     if not all(record.grounded for record in known):
-        core = all(record.core_grounded for record in known)
-        return Verdict(
-            Outcome.UNGROUNDED,
-            Grade.CORROBORATION_LOST if core else Grade.UNGROUNDED,
-            failures=failures(known),
-            reason=VerdictReason.WITHDRAWN_SUPPORT,
-        )
+        return _ungrounded(known, failures(known, most))
     support = tuple(sorted(closure(known)))
     disputed = tuple(id_ for id_ in support if id_ in state.disputed) if state.disputed else ()
     if disputed:
@@ -78,11 +78,37 @@ def verify(state: State, ids: Sequence[str]) -> Verdict:
     return Verdict(Outcome.GROUNDED, Grade.GROUNDED, support=support)
 
 
+def verify_claims(state: State, claims: Sequence[Sequence[str]]) -> tuple[Verdict, ...]:
+    """Check the claims of one candidate."""
+    most = equal_share(len(claims))
+    return tuple(verify(state, ids, most) for ids in claims)
+
+
+def verify_fallen(state: State, ids: Sequence[str]) -> dict[str, Verdict]:
+    """The verdicts on the ungrounded decisions of one turn, by id, from a walk that they share."""
+    records = [state.records[id_] for id_ in ids]
+    found = failures_of_each(records, equal_share(len(records)))
+    return {
+        record.id: _ungrounded([record], failing)
+        for record, failing in zip(records, found, strict=True)
+    }
+
+
 def verify_record(state: State, id_: str) -> Verdict:
     """Check one record of the map. Raises UnknownRecordError."""
     if id_ not in state.records:
         raise UnknownRecordError(id_)
     return verify(state, (id_,))
+
+
+def _ungrounded(claim: Sequence[Record], failing: Failures) -> Verdict:
+    core = all(record.core_grounded for record in claim)
+    return Verdict(
+        Outcome.UNGROUNDED,
+        Grade.CORROBORATION_LOST if core else Grade.UNGROUNDED,
+        failures=failing,
+        reason=VerdictReason.WITHDRAWN_SUPPORT,
+    )
 
 
 def closure(starts: Sequence[Record]) -> dict[str, Record]:
@@ -115,43 +141,3 @@ def walk_is_core_grounded(record: Record) -> bool:
                 reached.add(support.id)
                 pending.append(support)
     return True
-
-
-def failures(starts: Sequence[Record]) -> tuple[Failure, ...]:
-    """Every record of the closure that does not stand, by id, each with a shortest path to it.
-
-    Of several shortest paths it is the one whose ids come first: breadth first, with the records
-    of a level in the order of their paths and their supports by id, meets that one first.
-    """
-    paths: dict[str, tuple[str, ...]] = {}
-    failing: list[Record] = []
-    queue: deque[tuple[Record, tuple[str, ...]]] = deque(
-        (record, (record.id,)) for record in sorted(starts, key=_by_id)
-    )
-    while queue:
-        record, path = queue.popleft()
-        if record.id in paths:
-            continue
-        paths[record.id] = path
-        if not record.stands:
-            failing.append(record)
-        for support in sorted(record.supports, key=_by_id):
-            if support.id not in paths:
-                queue.append((support, (*path, support.id)))
-    return tuple(_failure(record, paths[record.id]) for record in sorted(failing, key=_by_id))
-
-
-def _failure(record: Record, path: tuple[str, ...]) -> Failure:
-    """When and through whom the record first left good standing."""
-    fall = next(entry for entry in record.happened(Happening.STANDING) if entry.value != "resolved")
-    return Failure(
-        record=record.id,
-        standing=record.standing,
-        since_turn=fall.turn,
-        cause=Cause(op=fall.op, by=fall.by, speaker=fall.speaker),
-        path=path,
-    )
-
-
-def _by_id(record: Record) -> str:
-    return record.id

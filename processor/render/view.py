@@ -14,6 +14,9 @@ from schemas.derived import Standing
 
 View = dict[str, object]
 
+_INDENTED_MAX = 20
+"""Levels of a support tree that are indented; a chain of thousands would be mostly blanks."""
+
 
 def state_view(conversation: Conversation) -> View:
     """The dependency map of a conversation, in the order things were introduced."""
@@ -98,6 +101,15 @@ def why_view(steps: Sequence[SupportStep]) -> list[View]:
         }
         for step in steps
     ]
+
+
+def why_line(state: State, step: SupportStep) -> str:
+    """A step of a support tree on one line, indented by its depth; a deep one says it in digits."""
+    indent = "  " * min(step.depth, _INDENTED_MAX)
+    depth = f"({step.depth} deep) " if step.depth > _INDENTED_MAX else ""
+    kind = f"{step.kind}: " if step.kind is not None else ""
+    again = "  (see above)" if step.repeated else ""
+    return f"{indent}{depth}{kind}{record_line(state, step.record, with_links=False)}{again}"
 
 
 def record_line(state: State, record: Record, *, with_links: bool = True) -> str:

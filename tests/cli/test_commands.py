@@ -125,6 +125,17 @@ def test_verify_prints_the_exact_closure(incident: Path) -> None:
     assert after["failures"][0]["path"] == ["h3", "o5"]
 
 
+def test_an_answer_has_an_id_of_its_own(incident: Path) -> None:
+    """Asking twice gives the same id; another record, another turn or the log gives another."""
+    emitted = standfast("run", "-", "--json", given=scenario_bytes(CONVERSATION)).stdout
+    questions = [(record, turn) for record in ("h3", "h4", "o5") for turn in ("13", "14")]
+    answers = [ask(incident, "verify", record, "--turn", turn) for record, turn in questions]
+    ids = [answer["event_id"] for answer in answers]
+    ids += [orjson.loads(line)["data"]["event_id"] for line in emitted.splitlines()]
+    assert len(set(ids)) == len(ids)
+    assert ask(incident, "verify", "h3", "--turn", "13") == answers[0]
+
+
 def test_affected_prints_the_three_lists(incident: Path) -> None:
     """One step, closure, and the part of it in good standing."""
     report = ask(incident, "affected", "o5", "--turn", "13")

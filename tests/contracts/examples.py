@@ -209,11 +209,13 @@ _EXAMPLES: dict[str, Document] = {
                 "since_turn": 4,
                 "cause": {"op": "revise", "by": "o3", "speaker": "jon"},
                 "path": ["d1", "h1", "e1"],
+                "path_omitted": 0,
             }
         ],
+        "failures_complete": True,
         "reason": "withdrawn_support",
         "disputed": [],
-        "coverage": {"complete": False, "missing_turns": [2]},
+        "coverage": {"complete": False, "missing_turns": [2], "missing_count": 1},
         "digest": _DIGEST,
     },
     "standfast.retraction_impact.v1": {

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 import schemas
 from schemas.contract import Contract
 from schemas.generate import event_models, event_schema
+from schemas.wire import WireError, decode_utterance
 from tests.contracts.examples import EVENT_TYPES, changed, example
 
 for _module in pkgutil.iter_modules(schemas.__path__):
@@ -151,3 +152,18 @@ def test_no_contract_holds_a_set(event_type: str) -> None:
     assert [
         place for place, node in _nodes(event_schema(event_type)) if "uniqueItems" in node
     ] == []
+
+
+@pytest.mark.parametrize("under", [None, "setup"])
+def test_a_setup_declares_one_role_for_each_agent(under: str | None) -> None:
+    """Of two roles one would be ignored, so they are refused; the same role twice is harmless."""
+
+    def declared(*roles: str) -> bytes:
+        agents = {"agents": [{"id": "ann", "role": role} for role in roles]}
+        body = agents if under is None else {under: agents}
+        said = {"conversation_id": "c", "utterance_id": "u", "speaker": "ann", "kind": "setup"}
+        return orjson.dumps({**said, "at": "2026-03-01T02:31:00Z", **body})
+
+    assert decode_utterance(declared("user", "user")).setup_body().agents
+    with pytest.raises(WireError, match="'ann' is declared with two"):
+        decode_utterance(declared("user", "lead"))

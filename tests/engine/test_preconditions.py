@@ -90,6 +90,26 @@ CASES: list[tuple[str, Json, str | None]] = [
         "duplicate_record",
     ),
     (
+        "a decision's premises before premises",
+        resolve("a", decision=inline("d", inline("b")), premises=["zz"]),
+        "duplicate_record",
+    ),
+    (
+        "a premise that came with the decision",
+        resolve("a", decision=inline("d", inline("p")), premises=["p"]),
+        None,
+    ),
+    (
+        "a decision citing a premise that comes later",
+        resolve("a", decision=inline("d", "p"), premises=[inline("p")]),
+        "unknown_reference",
+    ),
+    (
+        "premises before answers",
+        resolve("a", premises=[inline("b")], answers=["zz"]),
+        "duplicate_record",
+    ),
+    (
         "a decision that cites itself",
         resolve("a", decision=inline("d"), premises=["d"]),
         "unknown_reference",

@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 
 from processor.app.one_process import OneProcess
-from processor.engine.snapshot import dump
+from processor.engine.snapshot import dump, load
 from processor.render.context import render_context
 from replay.store import Store
-from schemas.derived import Grade, Outcome, Severity, UngroundedAlert, VerdictEvent
+from schemas.derived import Coverage, Grade, Outcome, Severity, UngroundedAlert, VerdictEvent
 from tests.app.test_one_process import as_stream, statement
 from tests.engine.given import Given, hypothesize, inline, observe, resolve, revise, support
 
@@ -142,7 +142,34 @@ def test_an_uninterpreted_turn_is_named_by_every_later_verdict() -> None:
     assert orjson.loads(failed.model_dump_json())["failed"]
     verdict = check(given, "a")
     assert verdict.outcome is Outcome.GROUNDED
-    assert verdict.coverage.model_dump() == {"complete": False, "missing_turns": (2,)}
+    assert verdict.coverage == Coverage(complete=False, missing_turns=(2,), missing_count=1)
+
+
+def test_a_conversation_nobody_interprets_keeps_its_verdicts_short() -> None:
+    """Of many uninterpreted turns a verdict names the newest hundred and counts them all."""
+    given = Given()
+    given.say(observe("a"))
+    for _ in range(300):
+        given.utter(text="nobody reads this")
+    coverage = check(given, "a").coverage
+    assert coverage.missing_turns == tuple(range(202, 302))
+    assert (coverage.complete, coverage.missing_count) == (False, 300)
+    resumed = load(dump(given.conversation))
+    assert resumed.coverage() == coverage
+
+
+def test_the_role_of_an_utterance_is_its_own() -> None:
+    """Said in another role than the declared one it counts all the same, and the log tells."""
+    digests = []
+    for role in ("user", "assistant"):
+        given = Given()
+        given.utter(kind="setup", agents=[{"id": "ann", "role": "assistant"}])
+        assert given.say(observe("a"), role=role).applied == (0,)
+        assert given.conversation.state.roles == {"ann": "assistant"}
+        digests.append((given.conversation.digest, given.conversation.state_digest()))
+    (as_user, user_state), (as_assistant, assistant_state) = digests
+    assert as_user != as_assistant
+    assert user_state == assistant_state
 
 
 def test_a_claim_cannot_forge_lines_of_the_context() -> None:

@@ -170,8 +170,13 @@ class NaiveConversation:
             "grade": grade,
             "support": [],
             "failures": [],
+            "failures_complete": True,
             "reason": reason,
-            "coverage": {"complete": not missing, "missing_turns": missing},
+            "coverage": {
+                "complete": not missing,
+                "missing_turns": missing[-100:],
+                "missing_count": len(missing),
+            },
         }
         return {"type": "standfast.verdict.v1", "data": data}
 
@@ -248,6 +253,7 @@ def failure(m: Map, name: str, path: ask.Path) -> Json:
         "since_turn": first.turn,
         "cause": {"op": first.op, "by": first.by, "speaker": first.speaker},
         "path": list(path),
+        "path_omitted": 0,
     }
 
 

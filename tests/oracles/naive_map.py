@@ -186,8 +186,8 @@ def resolve(m: Map, op: Json, said: Said) -> Map:
     if own is not None:
         need_new(m, own)
     pending = () if own is None else (own,)
-    m, cited = cite_all(m, premises, said, pending)
     m, own_cited = cite_all(m, (decision or {}).get("premises", []), said, pending)
+    m, cited = cite_all(m, premises, said, pending)
     for problem in op.get("answers", []):
         need_record_or_question(m, problem)
     m = relabelled(m, target, "resolved", op["op"], None, said)

@@ -189,8 +189,8 @@ def test_failures_name_the_first_fall_and_the_smallest_shortest_path() -> None:
     verdicts = [e["data"] for e in events[4] if e["type"] == "standfast.verdict.v1"]
     cause = {"op": "undermine", "by": "w", "speaker": "bob"}
     fallen = {"record": "z", "standing": "abandoned", "since_turn": 3, "cause": cause}
-    assert verdicts[0]["failures"] == [{**fallen, "path": ["h", "a", "z"]}]
-    assert verdicts[1]["failures"] == [{**fallen, "path": ["b", "z"]}]
+    assert verdicts[0]["failures"] == [{**fallen, "path": ["h", "a", "z"], "path_omitted": 0}]
+    assert verdicts[1]["failures"] == [{**fallen, "path": ["b", "z"], "path_omitted": 0}]
     assert [v["reason"] for v in verdicts] == ["withdrawn_support"] * 2 + ["no_record"] * 2
     assert [v["grade"] for v in verdicts] == ["ungrounded"] * 4
     assert len(events[4]) == 8
@@ -241,7 +241,9 @@ def test_losing_corroboration_keeps_the_outcome_and_lowers_the_voice() -> None:
         (resolve("a", premises=["a"]), "self_reference"),
         (resolve("a", premises=["a"], decision=inline("d")), None),
         (resolve("a", premises=["d"], decision=inline("d")), "unknown_reference"),
-        (resolve("a", premises=[inline("p")], decision=inline("d", "p")), None),
+        (resolve("a", premises=["p"], decision=inline("d", inline("p"))), None),
+        (resolve("a", premises=[inline("p")], decision=inline("d", "p")), "unknown_reference"),
+        (resolve("a", premises=["no"], decision=inline("d", inline("a"))), "duplicate_record"),
         (resolve("a", subsumes=["no"], decision=inline("a")), "unknown_reference"),
         (resolve("a", decision=inline("done"), premises=["no"]), "duplicate_record"),
         (resolve("a", answers=["q", "done"]), None),
@@ -329,4 +331,8 @@ def test_turns_sequences_and_coverage() -> None:
     assert events[1][0]["data"]["failed"] is True
     outcomes = [(e[0]["data"]["outcome"], e[0]["data"]["reason"]) for e in events[3:5]]
     assert outcomes == [("unverified", "no_claims_given"), ("no_claims", None)]
-    assert events[3][0]["data"]["coverage"] == {"complete": False, "missing_turns": [1]}
+    assert events[3][0]["data"]["coverage"] == {
+        "complete": False,
+        "missing_turns": [1],
+        "missing_count": 1,
+    }
