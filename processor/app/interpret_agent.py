@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final
+from typing import Protocol, final
 
 from processor.app.interpret import (
     AlreadyInLog,
@@ -21,6 +21,7 @@ from processor.app.interpret import (
     interpret,
     needs_reading,
 )
+from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
@@ -33,24 +34,13 @@ from processor.interpreter.port import (
     Unreadable,
 )
 from schemas.ids import conversation_key
-from schemas.log import Interpretation, InterpretationFailed, LogEvent, OperationsAppended
+from schemas.log import Interpretation, LogEvent, OperationsAppended
 from schemas.utterance import Utterance
 from schemas.wire import WireError, decode_utterance
 
 REPROMPTS_MAX = 2
 PAUSE_FIRST_S = 0.2
 PAUSE_MAX_S = 15.0
-
-
-@final
-class Delivered(NamedTuple):
-    """A message as the broker delivered it; `value` is None for a tombstone."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
 
 
 class Log(Protocol):
@@ -67,8 +57,8 @@ class Log(Protocol):
     async def append(self, partition: int, event: LogEvent) -> int:
         """Append, and return the offset when the broker has it. Raises EventTooLarge."""
 
-    async def folded(self, partition: int, offset: int) -> bool:
-        """Wait until the event at the offset is folded; False if the fold refused it."""
+    async def folded(self, partition: int, offset: int) -> None:
+        """Return when the log is folded beyond the offset, whether or not the event fitted."""
 
 
 class DeadLetters(Protocol):
@@ -127,34 +117,35 @@ class InterpretAgent:
     async def _append(
         self, message: Delivered, utterance: Utterance
     ) -> tuple[Unusable, int] | None:
-        """Append until the fold accepts; what to write as a dead letter, if anything."""
+        """Append until the conversation has it; what to write as a dead letter, if anything.
+
+        Another writer can take the sequence number first: then the same reading is appended again.
+        """
         source = Source(message.topic, message.partition, message.offset)
         reading: Interpreted | None = None
         while True:
             conversation = await self.log.conversation(
                 message.partition, utterance.tenant_id, utterance.conversation_id
             )
-            if (
-                reading is None
-                and self.interpreter is not None
-                and needs_reading(utterance)
-                and utterance.utterance_id not in conversation.utterances
-            ):
+            if self._must_ask(conversation, utterance) and reading is None:
                 reading = await self._reading(conversation, utterance)
             event = interpret(conversation, utterance, self.rules_version, reading, source)
             if isinstance(event, AlreadyInLog):
-                return None
+                return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):
                 return event, 0
             try:
                 offset = await self.log.append(message.partition, event)
             except EventTooLarge as too_large:
                 return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
-            if await self.log.folded(message.partition, offset):
-                if isinstance(event, InterpretationFailed):
-                    letter = Unusable(DeadLetterClass.NOT_INTERPRETED, "", event.reason)
-                    return letter, event.provenance.attempts
-                return None
+            await self.log.folded(message.partition, offset)
+
+    def _must_ask(self, conversation: Conversation, utterance: Utterance) -> bool:
+        return (
+            self.interpreter is not None
+            and needs_reading(utterance)
+            and utterance.utterance_id not in conversation.utterances
+        )
 
     async def _reading(self, conversation: Conversation, utterance: Utterance) -> Interpreted:
         """Ask the interpreter, again with the reasons where the state refuses some of it."""
@@ -200,3 +191,15 @@ class InterpretAgent:
             else:
                 self.on_endpoint(True)
                 return answer
+
+
+def _left_uninterpreted(
+    conversation: Conversation, utterance: Utterance, reading: Interpreted | None
+) -> tuple[Unusable, int] | None:
+    """The letter for an utterance whose turn is missing; asked also when it comes again."""
+    if utterance.utterance_id not in conversation.missing.values():
+        return None
+    reason, attempts = "its turn could not be interpreted", 0
+    if isinstance(reading, Unreadable):
+        reason, attempts = reading.reason, reading.provenance.attempts
+    return Unusable(DeadLetterClass.NOT_INTERPRETED, "", reason), attempts

@@ -1,0 +1,125 @@
+"""What goes out to Kafka: topic, partition, key, value and headers of each message.
+
+Pure functions of what is said, so that whoever sends the same thing twice sends the same bytes.
+Headers are CloudEvents 1.0 in binary content mode; dead letters have headers of their own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple, final
+
+import orjson
+
+from processor.app.interpret import Unusable
+from schemas.derived import (
+    ContextUpdate,
+    DerivedEvent,
+    RetractionImpact,
+    TurnEvent,
+    UngroundedAlert,
+    VerdictEvent,
+)
+from schemas.ids import conversation_key
+from schemas.log import LogEvent
+from schemas.wire import canonical_bytes
+
+OPERATIONS = "operations"
+UTTERANCES = "utterances"
+DEAD_LETTERS = "dead-letters"
+DERIVED_TOPICS = {
+    VerdictEvent: "verdicts",
+    RetractionImpact: "retraction-impacts",
+    UngroundedAlert: "ungrounded-alerts",
+    ContextUpdate: "context-updates",
+}
+DEAD_LETTER_BYTES_MAX = 1_572_864
+"""Of the original; with its headers it stays below what the topic takes."""
+
+Headers = tuple[tuple[str, bytes], ...]
+
+
+@final
+class Delivered(NamedTuple):
+    """A message as the broker delivered it; `value` is None for a tombstone."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+@final
+class Outgoing(NamedTuple):
+    """A message to send."""
+
+    topic: str
+    partition: int
+    key: bytes
+    value: bytes
+    headers: Headers
+
+
+def log_message(event: LogEvent, partition: int) -> Outgoing:
+    """An event for the log."""
+    key = conversation_key(event.tenant_id, event.conversation_id)
+    told = [key, event.sequence, event.utterance.digest]
+    id_ = hashlib.sha256(orjson.dumps(told)).hexdigest()
+    headers = _cloud_event(id_, event.type, key, event.at)
+    return Outgoing(OPERATIONS, partition, key.encode(), canonical_bytes(event), headers)
+
+
+def derived_messages(
+    events: Sequence[DerivedEvent], at: datetime, partition: int, alert_tenants: frozenset[str]
+) -> list[Outgoing]:
+    """What was derived from a log event that was said `at`; turn events have no topic.
+
+    The alerts of `alert_tenants` go to a topic of the tenant too.
+    """
+    outgoing: list[Outgoing] = []
+    for event in events:
+        if isinstance(event, TurnEvent):
+            continue
+        key = conversation_key(event.tenant_id, event.conversation_id)
+        headers = _cloud_event(event.event_id, event.TYPE, key, at)
+        topic = DERIVED_TOPICS[type(event)]
+        message = Outgoing(topic, partition, key.encode(), canonical_bytes(event), headers)
+        outgoing.append(message)
+        if isinstance(event, UngroundedAlert) and event.tenant_id in alert_tenants:
+            outgoing.append(message._replace(topic=f"{topic}.{event.tenant_id}"))
+    return outgoing
+
+
+def dead_letter_message(message: Delivered, letter: Unusable, attempts: int) -> Outgoing:
+    """The original bytes, cut if they are too many, and what was wrong with them."""
+    original = message.value or b""
+    kept = original[:DEAD_LETTER_BYTES_MAX]
+    reason = f"{letter.place}: {letter.problem}" if letter.place else letter.problem
+    tenant, _, _ = (message.key or b"").partition(b"/")
+    headers = [
+        ("reason", reason.encode()),
+        ("class", letter.dead_letter_class.value.encode()),
+        ("attempts", str(attempts).encode()),
+        ("tenant", tenant[:64]),
+        ("source_topic", message.topic.encode()),
+        ("source_partition", str(message.partition).encode()),
+        ("source_offset", str(message.offset).encode()),
+    ]
+    if len(kept) < len(original):
+        headers.append(("sha256", hashlib.sha256(original).hexdigest().encode()))
+    return Outgoing(DEAD_LETTERS, message.partition, message.key or b"", kept, tuple(headers))
+
+
+def _cloud_event(id_: str, type_: str, key: str, at: datetime) -> Headers:
+    return (
+        ("ce_specversion", b"1.0"),
+        ("ce_id", id_.encode()),
+        ("ce_source", f"/conversations/{key}".encode()),
+        ("ce_type", type_.encode()),
+        ("ce_time", at.astimezone(UTC).isoformat().replace("+00:00", "Z").encode()),
+        ("ce_subject", key.encode()),
+        ("content-type", b"application/json"),
+    )

@@ -1,0 +1,47 @@
+"""Up to where each partition of the log is folded, and who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from itertools import count
+from typing import final
+
+
+@final
+class FoldProgress:
+    """The next offset to fold of each partition that this worker has."""
+
+    def __init__(self) -> None:
+        self._next: dict[int, int] = {}
+        self._waiters: dict[int, list[tuple[int, int, asyncio.Future[None]]]] = {}
+        self._ties = count()
+
+    def next_offset(self, partition: int) -> int:
+        """The offset up to which, without it, the partition is folded; 0 if nothing is."""
+        return self._next.get(partition, 0)
+
+    def advance(self, partition: int, next_offset: int) -> None:
+        """The partition is folded up to here; wakes those who waited for it."""
+        if next_offset <= self.next_offset(partition):
+            return
+        self._next[partition] = next_offset
+        waiters = self._waiters.get(partition, [])
+        while waiters and waiters[0][0] < next_offset:
+            _, _, waiter = heapq.heappop(waiters)
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def folded(self, partition: int, offset: int) -> None:
+        """Return when the event at the offset, and all before it, are folded."""
+        if offset < self.next_offset(partition):
+            return
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiters.setdefault(partition, []), (offset, next(self._ties), waiter))
+        await waiter
+
+    def forget(self, partition: int) -> None:
+        """The partition is not ours any more; who waits is told by cancellation."""
+        self._next.pop(partition, None)
+        for _, _, waiter in self._waiters.pop(partition, []):
+            waiter.cancel()

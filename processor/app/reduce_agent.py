@@ -1,0 +1,140 @@
+"""The reduce agent: folds what the log says, in the order in which it says it, and nothing else.
+
+What does not fit (a sequence number that was taken, an utterance that is there already, bytes that
+are no event) is passed over, the same way by every reader, so neither a writer that should be dead
+nor a message that comes twice can apply anything twice. What this version cannot understand stops
+the partition: folding past it would fork the state.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, final
+
+import structlog
+
+from processor.app.messages import Delivered
+from processor.app.progress import FoldProgress
+from processor.app.reduce import reduce
+from processor.engine.conversation import Conversation
+from processor.engine.fold import RefusalReason
+from processor.engine.fold import Refused as FoldRefused
+from schemas.derived import DerivedEvent
+from schemas.ids import conversation_key
+from schemas.log import LogEvent
+from schemas.topics import LOG_TYPES
+from schemas.wire import WireError, decode_json, decode_log_event
+
+_log = structlog.get_logger(__name__)
+
+_TYPE = re.compile(r"^(standfast\.[a-z_]+)\.v([0-9]+)$")
+_KNOWN = {match[1]: int(match[2]) for match in map(_TYPE.match, LOG_TYPES) if match is not None}
+
+
+class PartitionStopped(Exception):  # noqa: N818 - it says what happened
+    """The log holds an event of a newer version; `str(error)` says which and where."""
+
+
+class Keeper(Protocol):
+    """Where a worker keeps what it folded."""
+
+    async def conversation(self, tenant_id: str, conversation_id: str) -> Conversation:
+        """The conversation as far as this worker folded it; a new one if there is none."""
+
+    def keep(
+        self,
+        conversation: Conversation,
+        event: LogEvent,
+        derived: tuple[DerivedEvent, ...],
+        message: Delivered,
+    ) -> None:
+        """Keep an event that was just folded; it is written soon."""
+
+    def passed_over(self, message: Delivered) -> None:
+        """Note that a message of the log was seen and not folded."""
+
+    async def derived_again(self, event: LogEvent) -> tuple[DerivedEvent, ...]:
+        """What came of an event that was folded before; nothing if it was refused then."""
+
+
+@final
+class Folded(NamedTuple):
+    """An event of the log and what is emitted for it."""
+
+    event: LogEvent
+    derived: tuple[DerivedEvent, ...]
+
+
+@final
+@dataclass
+class ReduceAgent:
+    """Folds delivered messages of the operations topic."""
+
+    keeper: Keeper
+    progress: FoldProgress
+
+    async def fold(self, message: Delivered) -> Folded | None:
+        """Fold a message of the log; None if it is passed over. Raises PartitionStopped."""
+        event = read_log_event(message)
+        folded = None if event is None else await self._fold(event, message)
+        if folded is None and not self._is_again(message):
+            self.keeper.passed_over(message)
+        self.progress.advance(message.partition, message.offset + 1)
+        return folded
+
+    def _is_again(self, message: Delivered) -> bool:
+        return message.offset < self.progress.next_offset(message.partition)
+
+    async def _fold(self, event: LogEvent, message: Delivered) -> Folded | None:
+        if self._is_again(message):
+            return Folded(event, await self.keeper.derived_again(event))
+        conversation = await self.keeper.conversation(event.tenant_id, event.conversation_id)
+        derived = reduce(conversation, event)
+        if isinstance(derived, FoldRefused):
+            if derived.reason is RefusalReason.UNKNOWN_RULES:
+                raise PartitionStopped(_at(message, f"rules version {event.rules_version}"))
+            _log.info("event_refused", **_place(message), reason=derived.reason.value)
+            return None
+        self.keeper.keep(conversation, event, derived, message)
+        return Folded(event, derived)
+
+
+def read_log_event(message: Delivered) -> LogEvent | None:
+    """The event of a message of the log, or None if it is none. Raises PartitionStopped."""
+    if message.value is None:
+        return None
+    try:
+        event = decode_log_event(message.value)
+    except WireError as invalid:
+        newer = _newer_type(message.value)
+        if newer is not None:
+            raise PartitionStopped(_at(message, newer)) from invalid
+        _log.warning("log_bytes_skipped", **_place(message), problem=str(invalid))
+        return None
+    if message.key != conversation_key(event.tenant_id, event.conversation_id).encode():
+        _log.warning("log_key_skipped", **_place(message))
+        return None
+    return event
+
+
+def _newer_type(value: bytes) -> str | None:
+    """The type of an event that a later version of this program wrote."""
+    try:
+        document = decode_json(value)
+    except WireError:
+        return None
+    type_ = document.get("type") if isinstance(document, dict) else None
+    match = _TYPE.match(type_) if isinstance(type_, str) else None
+    if match is None:
+        return None
+    known = _KNOWN.get(match[1])
+    return type_ if isinstance(type_, str) and (known is None or int(match[2]) > known) else None
+
+
+def _at(message: Delivered, what: str) -> str:
+    return f"{message.topic}/{message.partition} at {message.offset} holds {what}, which is newer"
+
+
+def _place(message: Delivered) -> dict[str, int]:
+    return {"partition": message.partition, "offset": message.offset}
