@@ -220,5 +220,9 @@ class Store:
         ).fetchone()
         if row is None:
             return None
+        try:
+            conversation = load(row[1], bounds)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None  # damaged; the log has everything that it had
         self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
-        return load(row[1], bounds)
+        return conversation

@@ -25,7 +25,10 @@ class StoreError(RuntimeError):
 def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Open the file, made first if need be, and make sure that it is a store of this format."""
     try:
+        os.fsencode(path).decode()
         found = path.stat()
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path}: the name of a store must be UTF-8") from error
     except FileNotFoundError as missing:
         if read_only:
             raise StoreError(f"{path}: no such file") from missing
@@ -85,10 +88,7 @@ class Watch:
 
 def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """A connection; the path is absolute so that DuckDB takes no part of it for a protocol."""
-    try:
-        name = os.fsencode(path.absolute()).decode()
-    except UnicodeDecodeError as error:
-        raise StoreError(f"{path}: the name of a store must be UTF-8") from error
+    name = os.fsencode(path.absolute()).decode()
     connection = duckdb.connect(name, read_only=read_only)
     connection.execute("SET TimeZone = 'UTC'")
     return connection
@@ -104,6 +104,7 @@ def _create(path: Path) -> None:
                 connection.execute(_schema())
                 connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
                 connection.commit()
+                connection.execute("CHECKPOINT")  # closing does the same, but hides its failure
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a store that is gone
             fresh.rename(path)
     except OSError as error:

@@ -51,9 +51,10 @@ def prepare_streams() -> None:
         raise OutputError("standard output is closed")
     assert isinstance(sys.stdout, io.TextIOWrapper)
     encoding, is_terminal = sys.stdout.encoding, sys.stdout.isatty()
-    sys.stdout = _StandardOutput(
-        sys.stdout.detach(), encoding, "backslashreplace", line_buffering=is_terminal
-    )
+    binary = sys.stdout.detach()
+    if isinstance(binary, io.RawIOBase):  # PYTHONUNBUFFERED; a raw file may write half of a line
+        binary = io.BufferedWriter(binary)
+    sys.stdout = _StandardOutput(binary, encoding, "backslashreplace", line_buffering=is_terminal)
 
 
 def discard_output() -> None:
