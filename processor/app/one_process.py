@@ -26,7 +26,7 @@ from schemas.wire import WireError, decode_utterance
 
 CONVERSATIONS_MAX = 1_000
 RECORDS_MAX = 500_000
-COMMIT_SECONDS_MAX = 1.0
+COMMIT_SECONDS_MAX = 0.5
 """How long what was handed on may wait to be committed, but for the line that is worked on."""
 
 

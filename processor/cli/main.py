@@ -6,7 +6,6 @@ that was cut short ends with 128 and the number of the signal, as a shell would 
 
 from __future__ import annotations
 
-import signal
 import sys
 
 import click
@@ -23,6 +22,7 @@ from processor.cli.output import (
 )
 from processor.cli.query import affected, context, history, holds, state, verify, why
 from processor.cli.run import run
+from processor.cli.stop import end_at_once_when_interrupted
 from processor.engine.snapshot import SnapshotFormatError
 from replay.store_file import StoreError
 from schemas.wire import WireError
@@ -42,8 +42,7 @@ for _command in (run, state, verify, affected, why, history, context, holds):
 
 def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a query ends at once and without a traceback
+    end_at_once_when_interrupted()
     status = _status()
     try:
         if sys.stdout is not None:

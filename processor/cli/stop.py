@@ -14,6 +14,12 @@ PATIENCE_SECONDS = 1.0
 """Asked again after this, a run ends where it is; `timeout` and terminals may send two at once."""
 
 
+def end_at_once_when_interrupted() -> None:
+    """Without a traceback: until a run takes over, nothing is begun that must be finished."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: somebody asked for it
     """The run was asked to stop by `signal`."""
 

@@ -68,6 +68,11 @@ def _like_anybody() -> None:
         ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
+def _with_ctrl_c() -> None:
+    """As from a terminal; a test that runs in the background would ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def is_one_line(ran: subprocess.CompletedProcess[bytes], *names: str) -> bool:
     """Status 2 and one line of complaint, in which the names stand."""
     said = ran.stderr.decode(errors="replace")
@@ -233,15 +238,30 @@ def test_a_store_that_is_harmed_while_it_is_written_is_noticed(tmp_path: Path, h
     assert b"standfast.duckdb" in said
 
 
-def test_an_interrupted_query_ends_by_the_signal() -> None:
+WHILE_IT_LOADS = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "processor.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from processor.cli.__main__ import main
+main()
+"""
+WHILE_IT_WORKS = """
+import os, signal
+from processor.cli import main
+main.standfast.main = lambda **_: os.kill(os.getpid(), signal.SIGINT)
+main.main()
+"""
+
+
+@pytest.mark.parametrize("held", [WHILE_IT_LOADS, WHILE_IT_WORKS])
+def test_an_interrupted_query_ends_by_the_signal(held: str) -> None:
     """What changes nothing need not be told: no traceback and no message."""
-    held = (
-        "import os, signal, processor.cli.main as m; "
-        "m.standfast.main = lambda **_: os.kill(os.getpid(), signal.SIGINT); m.main()"
-    )
     ran = subprocess.run(
         [sys.executable, "-c", held],
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=_with_ctrl_c,
         capture_output=True,
         check=False,
         timeout=60,
