@@ -7,6 +7,7 @@ that was cut short ends with 128 and the number of the signal, as a shell would 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 import click
 import duckdb
@@ -16,7 +17,6 @@ from processor.cli.output import (
     OutputError,
     ReaderGone,
     complain,
-    discard_output,
     flush,
     prepare_streams,
 )
@@ -44,11 +44,9 @@ def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
     end_at_once_when_interrupted()
     status = _status()
-    try:
+    with suppress(ReaderGone, OutputError):  # less important than what was said already
         if sys.stdout is not None:
             flush()
-    except (ReaderGone, OutputError):  # said already, or less important than what was said
-        discard_output()
     sys.exit(status)
 
 

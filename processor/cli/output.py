@@ -57,13 +57,6 @@ def prepare_streams() -> None:
     sys.stdout = _StandardOutput(binary, encoding, "backslashreplace", line_buffering=is_terminal)
 
 
-def discard_output() -> None:
-    """Send what still waits for standard output, and cannot be written, nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, STDOUT)
-    os.close(nowhere)
-
-
 def complain(problem: str) -> None:
     """One line on standard error, whatever the text holds; silence if it cannot be written."""
     encoding = "utf-8" if sys.stderr is None else sys.stderr.encoding
@@ -126,9 +119,18 @@ class Progress:
 
 @contextmanager
 def _named_failures() -> Iterator[None]:
+    """Name the failure, once: what waits to be written then, or is said later, goes nowhere."""
     try:
         yield
     except BrokenPipeError as gone:
+        _discard_output()
         raise ReaderGone from gone
     except OSError as error:
+        _discard_output()
         raise OutputError(f"standard output: {error.strerror}") from error
+
+
+def _discard_output() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, STDOUT)
+    os.close(nowhere)

@@ -81,10 +81,10 @@ def run(
         with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
             process = OneProcess(store, rules_version=int(rules), interruptible=stop.at_once)
             stream = buffered(LiveInput(file, source, process.commit_when_due, stop.at_once))
-            drafts = RepeatedDrafts(store)
+            drafts = RepeatedDrafts(store) if fail_ungrounded else None
             work = _Work(source, as_json, story, letters, drafts, stop)
             ended_by = work.through(process, stream)
-            is_ungrounded = fail_ungrounded and (
+            is_ungrounded = drafts is not None and (
                 story.ungrounded_claims > 0 or drafts.any_ungrounded()
             )
     if ended_by in ASKED_BY:
@@ -107,7 +107,7 @@ class _Work(NamedTuple):
     as_json: bool
     story: Story
     letters: DeadLetterFile
-    drafts: RepeatedDrafts
+    drafts: RepeatedDrafts | None
     stop: Stop
 
     def through(self, process: OneProcess, stream: BinaryIO) -> signal.Signals | None:
@@ -142,7 +142,7 @@ class _Work(NamedTuple):
             case Processed() if self.as_json:
                 for event in result.derived:
                     write_line(event_line(event))
-            case Repeated():
+            case Repeated() if self.drafts is not None:
                 self.drafts.add(result.utterance)
         self.story.tell(result)
         flush()

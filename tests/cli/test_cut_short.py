@@ -178,3 +178,25 @@ def test_a_signal_while_it_works_loses_nothing_and_repeats_nothing(
     assert len(both) == len(set(both))
     assert set(both) == stored_ids(tmp_path)
     assert utterances_stored(tmp_path) == LINES
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_leaves_after_the_last_line_changes_no_status(unbuffered: str) -> None:
+    """The summary that nobody reads does not hide that a line was bad."""
+    process = subprocess.Popen(
+        [*COMMAND, "run", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(b"garbage\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    process.stdout.close()
+    process.stdout = None
+    _, complaint = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 2
+    assert len(complaint.splitlines()) == 1
