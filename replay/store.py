@@ -1,6 +1,8 @@
 """The DuckDB store of one process: logs, derived events and snapshots, written in batches.
 
-A batch is one transaction, so a process that is killed leaves whole events or none. Reading back a
+A batch is one transaction, so a process that is killed leaves whole events or none. Nothing is
+committed behind the back of whoever appends: `append` commits at most what was appended before, and
+only when that has become too much; everything else is `flush`. Reading back a
 conversation takes its newest snapshot and folds the rest of its log.
 """
 
@@ -8,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
@@ -20,17 +21,13 @@ from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
 from replay.batch import Batch
+from replay.store_file import StoreError, Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes, decode_log_event
 
-STORE_FORMAT = 1
 SNAPSHOT_FIRST = 8
-
-
-class StoreError(RuntimeError):
-    """The file cannot be used; `str(error)` is one line that says why and what to do."""
 
 
 @final
@@ -52,7 +49,8 @@ class Store:
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self._connection = _connect(path, read_only=read_only)
+        self._connection = connect(path, read_only=read_only)
+        self._watch = None if read_only else Watch(path)
         self._batch = Batch()
         self._snapshot_sequences: dict[str, int] = {}
         self._stored = {
@@ -71,9 +69,15 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.flush()
-        self._connection.close()
+        try:
+            if kind is None:
+                self.flush()
+                if self._watch is not None:
+                    self._watch.check()
+        finally:
+            self._close()
+        if kind is None and self._watch is not None:
+            self._watch.renew()
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -81,6 +85,8 @@ class Store:
         self, conversation: Conversation, event: LogEvent, derived: Sequence[DerivedEvent]
     ) -> None:
         """Store an event that was just folded, and what came of it."""
+        if self._batch.is_full():
+            self.flush()
         batch = self._batch
         stored = canonical_bytes(event)
         batch.add_log(conversation, event, stored)
@@ -92,26 +98,33 @@ class Store:
         if event.sequence >= max(SNAPSHOT_FIRST, last + last // 2):
             batch.add_snapshot(conversation)
             self._snapshot_sequences[key] = event.sequence
-        if batch.is_full():
-            self.flush()
 
     def flush(self) -> None:
         """Write what is waiting, in one transaction."""
         if self._batch.is_empty():
             return
+        assert self._watch is not None, "a store that is only read gets no events"
+        self._watch.check()
         connection = self._connection
         try:
             connection.begin()
             self._batch.write(connection)
             connection.commit()
         except duckdb.Error as error:
-            raise StoreError(f"{self.path}: cannot write: {_first_line(error)}") from error
+            raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
         self._batch = Batch()
+        self._watch.renew()
 
     def forget(self, conversation: Conversation) -> None:
         """The conversation leaves memory; it will be read again when it is needed."""
         key = conversation_key(conversation.tenant_id, conversation.conversation_id)
         self._snapshot_sequences.pop(key, None)
+
+    def _close(self) -> None:
+        try:
+            self._connection.close()
+        except duckdb.Error as error:
+            raise StoreError(f"{self.path}: cannot close: {first_line(error)}") from error
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -130,6 +143,7 @@ class Store:
     ) -> Conversation | None:
         """The conversation right after a turn (None: after its whole log).
 
+        Turn 0 is what a setup leaves, or nothing at all; what was only checked is not part of it.
         None if the log does not reach that turn. Raises StoreError if the log does not fold.
         """
         if conversation_key(tenant_id, conversation_id) not in self._stored:
@@ -172,16 +186,28 @@ class Store:
             "GROUP BY ALL ORDER BY tenant_id, conversation_id"
         ).fetchall()
 
+    def any_ungrounded(self, drafts: Sequence[tuple[str, str, str]]) -> bool:
+        """Whether a claim of one of the (tenant, conversation, candidate) was found ungrounded."""
+        self.flush()
+        row = self._connection.execute(
+            "SELECT 1 FROM verdicts WHERE outcome = 'ungrounded' AND candidate IS NOT NULL AND "
+            "(tenant_id, conversation_id, candidate) IN "
+            "(SELECT (unnest(?), unnest(?), unnest(?))) LIMIT 1",
+            [list(column) for column in zip(*drafts, strict=True)],
+        ).fetchone()
+        return row is not None
+
     def _last_sequence(self, tenant_id: str, conversation_id: str, turn: int | None) -> int | None:
-        """The last event of the log, or the event that took the turn."""
+        """The last event of the log, or the event that took the turn; 0 if nothing took turn 0."""
         row = self._connection.execute(
             "SELECT max(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ?"
             if turn is None
             else "SELECT min(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ? "
-            "AND turn = ?",
+            "AND turn = ? AND type <> 'standfast.candidate.v1'",
             [tenant_id, conversation_id, *([] if turn is None else [turn])],
         ).fetchone()
-        return None if row is None else row[0]
+        last = None if row is None else row[0]
+        return 0 if last is None and turn == 0 else last
 
     def _newest_snapshot(
         self, tenant_id: str, conversation_id: str, until: int, bounds: Bounds | None
@@ -194,39 +220,9 @@ class Store:
         ).fetchone()
         if row is None:
             return None
+        try:
+            conversation = load(row[1], bounds)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return None  # damaged; the log has everything that it had
         self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
-        return load(row[1], bounds)
-
-
-def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open the file and make sure that it is a store of this format."""
-    if read_only and not path.exists():
-        raise StoreError(f"{path}: no such file")
-    try:
-        connection = duckdb.connect(str(path), read_only=read_only)
-    except duckdb.Error as error:
-        raise StoreError(f"{path}: cannot open: {_first_line(error)}") from error
-    try:
-        connection.execute("SET TimeZone = 'UTC'")
-        tables = {row[0] for row in connection.execute("SHOW TABLES").fetchall()}
-        if "store" not in tables:
-            if read_only or tables:
-                raise StoreError(f"{path}: not a standfast store")
-            connection.begin()
-            connection.execute((files("replay") / "sql" / "schema.sql").read_text())
-            connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
-            connection.commit()
-        row = connection.execute("SELECT format FROM store").fetchone()
-        if row is None or row[0] != STORE_FORMAT:
-            raise StoreError(f"{path}: written in another store format; this is {STORE_FORMAT}")
-    except duckdb.Error as error:
-        connection.close()
-        raise StoreError(f"{path}: cannot read: {_first_line(error)}") from error
-    except StoreError:
-        connection.close()
-        raise
-    return connection
-
-
-def _first_line(error: duckdb.Error) -> str:
-    return str(error).strip().splitlines()[0]
+        return conversation

@@ -55,7 +55,7 @@ def given(*names: str) -> JsonDict:
 
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ]([01][0-9]|2[0-3]):[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
-    r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
 )
 
 
@@ -85,7 +85,11 @@ Timestamp = Annotated[
     AfterValidator(_to_utc),
     Field(json_schema_extra={"pattern": f"^{_MOMENT.pattern}$"}),
 ]
-"""A moment with a zone, kept in UTC. A moment without a zone is refused."""
+"""A moment with a zone, kept in UTC to the microsecond. A moment without a zone is refused.
+
+Clocks that count nanoseconds write up to nine digits after the second; what is finer than a
+microsecond is cut off, not rounded.
+"""
 
 Text = Annotated[str, Field(max_length=TEXT_CHARS_MAX)]
 Claim = Annotated[str, Field(min_length=1, max_length=CLAIM_CHARS_MAX)]

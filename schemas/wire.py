@@ -8,6 +8,7 @@ change old digests, while null and empty stay apart where they mean different th
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from typing import Any
 
@@ -60,9 +61,11 @@ def canonical_content(value: object) -> bytes:
 def decode_utterance(line: bytes) -> Utterance:
     """Read one utterance. Raises WireError with the place of the first error."""
     try:
-        return Utterance.model_validate_json(line)
+        utterance = Utterance.model_validate_json(line)
     except ValidationError as invalid:
         raise _wire_error(invalid, line) from invalid
+    json.loads(line.decode(), object_pairs_hook=_refuse_repeated_names)
+    return utterance
 
 
 def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEvent:
@@ -102,6 +105,15 @@ def decode_json(stored: bytes) -> JsonValue:
     except orjson.JSONDecodeError as broken:
         raise WireError("", str(broken)) from broken
     return value
+
+
+def _refuse_repeated_names(fields: list[tuple[str, object]]) -> None:
+    """An object that says one thing twice says two things; readers of JSON keep one silently."""
+    seen: set[str] = set()
+    for name, _ in fields:
+        if name in seen:
+            raise WireError(name, "stands twice in one object")
+        seen.add(name)
 
 
 def _fields(value: object) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, final
 
@@ -24,6 +26,8 @@ from schemas.wire import WireError, decode_utterance
 
 CONVERSATIONS_MAX = 1_000
 RECORDS_MAX = 500_000
+COMMIT_SECONDS_MAX = 0.5
+"""How long what was handed on may wait to be committed, but for the line that is worked on."""
 
 
 @final
@@ -50,23 +54,43 @@ class OneProcess:
 
     Memory is bounded: conversations that were not used for longest are dropped when there are more
     than `conversations_max`, or more records than `records_max` among all, and read again from the
-    store when they are needed.
+    store when they are needed. What takes long and may be left half done happens inside
+    `interruptible()`.
     """
 
     store: Store
     rules_version: int = CURRENT_RULES
     conversations_max: int = CONVERSATIONS_MAX
     records_max: int = RECORDS_MAX
+    clock: Callable[[], float] = time.monotonic
+    interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
 
     def __post_init__(self) -> None:
         self._live: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
         self._records = 0
+        self._uncommitted_since: float | None = None
 
     def run(self, stream: BinaryIO) -> Iterator[Processed | Repeated | DeadLetter]:
-        """Process every line of a stream of any length, in order."""
+        """Process every line of a stream of any length, in order.
+
+        A result is committed only after the next one was asked for, so whoever has handed it on by
+        then never finds in the store what was not handed on.
+        """
         for line in read_lines(stream):
             yield self.process(line)
+            self.commit_when_due()
+        self.commit()
+
+    def commit_when_due(self) -> None:
+        """Commit if something has waited for long enough."""
+        since = self._uncommitted_since
+        if since is not None and self.clock() - since >= COMMIT_SECONDS_MAX:
+            self.commit()
+
+    def commit(self) -> None:
+        """Commit everything that was processed."""
         self.store.flush()
+        self._uncommitted_since = None
 
     def process(self, line: Line) -> Processed | Repeated | DeadLetter:
         """Process one line; a bad one is handed back as a dead letter and changes nothing."""
@@ -84,11 +108,14 @@ class OneProcess:
         if isinstance(event, Unusable):
             return DeadLetter(line, event.dead_letter_class, event.place, event.problem)
         before = len(conversation.state.records)
-        derived = reduce(conversation, event)
+        with self.interruptible():
+            derived = reduce(conversation, event)
         if isinstance(derived, Refused):
             raise BrokenInvariantError(f"the next event of a conversation: {derived.reason}")
         self._records += len(conversation.state.records) - before
         self.store.append(conversation, event, derived)
+        if self._uncommitted_since is None:
+            self._uncommitted_since = self.clock()
         return Processed(utterance, conversation, event, derived)
 
     def _conversation(self, tenant_id: str, conversation_id: str) -> Conversation:

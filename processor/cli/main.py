@@ -1,22 +1,30 @@
 """`standfast`: the entry point and what all commands share.
 
-Exit status: 0 done; 1 the answer is negative; 2 bad input or usage, with one line on stderr.
+Exit status: 0 done; 1 the answer is negative; 2 bad input or usage, with one line on stderr. A run
+that was cut short ends with 128 and the number of the signal, as a shell would say it.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+from contextlib import suppress
 
 import click
 import duckdb
 
 from processor.cli.errors import BadInputError
-from processor.cli.output import ReaderGone, flush
+from processor.cli.output import (
+    OutputError,
+    ReaderGone,
+    complain,
+    flush,
+    prepare_streams,
+)
 from processor.cli.query import affected, context, history, holds, state, verify, why
 from processor.cli.run import run
+from processor.cli.stop import end_at_once_when_interrupted
 from processor.engine.snapshot import SnapshotFormatError
-from replay.store import StoreError
+from replay.store_file import StoreError
 from schemas.wire import WireError
 
 BAD_INPUT = 2
@@ -34,24 +42,39 @@ for _command in (run, state, verify, affected, why, history, context, holds):
 
 def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
+    end_at_once_when_interrupted()
+    status = _status()
+    with suppress(ReaderGone, OutputError):  # less important than what was said already
+        if sys.stdout is not None:
+            flush()
+    sys.exit(status)
+
+
+def _status() -> int:
     try:
+        prepare_streams()
         status = standfast.main(standalone_mode=False)
         flush()
+    except ReaderGone:
+        return 0
     except click.exceptions.NoArgsIsHelpError as usage:
         click.echo(usage.format_message())
-        sys.exit(BAD_INPUT)
+        return BAD_INPUT
     except click.ClickException as usage:
-        click.echo(f"standfast: {usage.format_message()}", err=True)
-        sys.exit(BAD_INPUT)
-    except (BadInputError, StoreError, duckdb.Error, WireError, SnapshotFormatError) as error:
-        click.echo(f"standfast: {' '.join(str(error).split())}", err=True)
-        sys.exit(BAD_INPUT)
-    except click.Abort:
-        sys.exit(130)
-    except ReaderGone:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what still waits
-        sys.exit(0)
-    sys.exit(status if isinstance(status, int) else 0)
+        return _failed(usage.format_message())
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return _failed(f"{place}{error.strerror or error}")
+    except (BadInputError, OutputError, StoreError, duckdb.Error) as error:
+        return _failed(str(error))
+    except (WireError, SnapshotFormatError) as error:
+        return _failed(str(error))
+    return status if isinstance(status, int) else 0
+
+
+def _failed(problem: str) -> int:
+    complain(problem)
+    return BAD_INPUT
 
 
 if __name__ == "__main__":

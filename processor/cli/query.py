@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec
 
 import click
+import duckdb
 
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
@@ -24,6 +25,7 @@ from processor.engine.verify import verify_record
 from processor.render.context import render_context
 from processor.render.view import history_view, record_line, state_view, why_line, why_view
 from replay.store import Store
+from replay.store_file import StoreError, first_line
 from schemas.derived import Outcome
 
 Parameters = ParamSpec("Parameters")
@@ -51,8 +53,11 @@ def _on_conversation(
         *args: Parameters.args,
         **kwargs: Parameters.kwargs,
     ) -> int:
-        with Store(db, read_only=True) as store:
-            conversation = store.conversation_at(tenant_id, conversation_id, turn)
+        try:
+            with Store(db, read_only=True) as store:
+                conversation = store.conversation_at(tenant_id, conversation_id, turn)
+        except duckdb.Error as error:
+            raise StoreError(f"{db}: cannot read: {first_line(error)}") from error
         if conversation is None:
             at = "" if turn is None else f" that reached turn {turn}"
             raise BadInputError(

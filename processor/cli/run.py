@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import gc
+import io
+import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple, final
 
 import click
 
 from processor.app.dead_letters import DeadLetter, DeadLetterFile
+from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
+from processor.app.repeated_drafts import RepeatedDrafts
 from processor.cli.errors import BadInputError
-from processor.cli.output import Progress, event_line, flush, write_line
+from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
+from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
@@ -24,6 +30,8 @@ STORE_NAME = "standfast.duckdb"
 GC_THRESHOLDS = (50_000, 20, 100)
 """Conversations are large graphs that live long: collecting by default costs half of the time."""
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
+CUT_SHORT = 128
+"""Plus the number of a signal: the status of a run that did not come to the end of its input."""
 
 
 @click.command()
@@ -65,47 +73,88 @@ def run(
     del interpreter  # native is the only one a run without a model can have
     gc.set_threshold(*GC_THRESHOLDS)
     source = "standard input" if input_path == "-" else input_path
-    with _directory(out) as folder, _open(input_path) as stream:
+    story = Story(kept_in=out, silent=as_json)
+    with Stop() as stop, _directory(out) as folder, _open(input_path) as file:
         kept = folder / DEAD_LETTERS_NAME
-        if kept.exists() and input_path != "-" and kept.samefile(input_path):
+        if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
-        letters = DeadLetterFile(kept)
-        story = Story(kept_in=out, silent=as_json)
-        progress = Progress(shown=as_json)
-        with Store(folder / STORE_NAME) as store:
-            process = OneProcess(store, rules_version=int(rules))
-            for result in process.run(stream):
-                match result:
-                    case DeadLetter():
-                        letters.write(source, result)
-                    case Processed() if as_json:
-                        for event in result.derived:
-                            write_line(event_line(event))
-                        if input_path == "-":
-                            flush()  # somebody may be waiting at the other end of the pipe
-                    case Processed() | Repeated():
-                        pass
-                story.tell(result)
-                progress.step()
-        letters.close()
-    progress.close()
-    story.close()
+        with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
+            process = OneProcess(store, rules_version=int(rules), interruptible=stop.at_once)
+            stream = buffered(LiveInput(file, source, process.commit_when_due, stop.at_once))
+            drafts = RepeatedDrafts(store) if fail_ungrounded else None
+            work = _Work(source, as_json, story, letters, drafts, stop)
+            ended_by = work.through(process, stream)
+            is_ungrounded = drafts is not None and (
+                story.ungrounded_claims > 0 or drafts.any_ungrounded()
+            )
+    if ended_by in ASKED_BY:
+        kept_in = f"what was processed is kept in {out}" if out else "nothing was kept"
+        complain(f"stopped by {ended_by.name}; {kept_in}")
+        return CUT_SHORT + ended_by
     if story.first_bad is not None:
-        _complain(source, story, out)
+        complain(_first_bad_line(source, story, out))
         return 2
-    return 1 if fail_ungrounded and story.ungrounded_claims else 0
+    if ended_by is not None and (out is not None or fail_ungrounded):
+        return CUT_SHORT + ended_by
+    return int(is_ungrounded)
 
 
-def _complain(source: str, story: Story, out: Path | None) -> None:
-    """One line on stderr: file, line and field of the first bad line, and how many there were."""
+@final
+class _Work(NamedTuple):
+    """Hands on what comes of each line, and ends early if it must."""
+
+    source: str
+    as_json: bool
+    story: Story
+    letters: DeadLetterFile
+    drafts: RepeatedDrafts | None
+    stop: Stop
+
+    def through(self, process: OneProcess, stream: BinaryIO) -> signal.Signals | None:
+        """Work through the stream and commit everything; the signal that ended it early, if any.
+
+        A reader that went away counts as SIGPIPE: it has what it wanted, and the rest is left.
+        """
+        progress = Progress(shown=self.as_json)
+        try:
+            for result in process.run(stream):
+                self._hand_on(result)
+                progress.step()
+                self.stop.check()
+        except Stopped as stopped:
+            ended_by = stopped.signal
+        except ReaderGone:
+            ended_by = signal.SIGPIPE
+        else:
+            with suppress(ReaderGone):
+                self.story.close()
+            return None
+        finally:
+            progress.close()
+        process.commit()
+        return ended_by
+
+    def _hand_on(self, result: Processed | Repeated | DeadLetter) -> None:
+        """Print what came of a line, and see that it arrives: only then it may be committed."""
+        match result:
+            case DeadLetter():
+                self.letters.write(self.source, result)
+            case Processed() if self.as_json:
+                for event in result.derived:
+                    write_line(event_line(event))
+            case Repeated() if self.drafts is not None:
+                self.drafts.add(result.utterance)
+        self.story.tell(result)
+        flush()
+
+
+def _first_bad_line(source: str, story: Story, out: Path | None) -> str:
+    """File, line and field of the first bad line, and how many there were."""
     first = story.first_bad
     assert first is not None
     more = f" (and {story.bad_lines - 1} more bad lines)" if story.bad_lines > 1 else ""
     kept = f"; kept in {out / DEAD_LETTERS_NAME}" if out is not None else ""
-    click.echo(
-        f"standfast: {source}:{first.line.number}: {first.reason}{more}{kept}".replace("\n", " "),
-        err=True,
-    )
+    return f"{source}:{first.line.number}: {first.reason}{more}{kept}"
 
 
 @contextmanager
@@ -115,22 +164,18 @@ def _directory(out: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="standfast-") as folder:
             yield Path(folder)
         return
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInputError(f"{out}: {error.strerror}") from error
+    out.mkdir(parents=True, exist_ok=True)
     yield out
 
 
-@contextmanager
-def _open(input_path: str) -> Iterator[BinaryIO]:
-    if input_path == "-":
-        yield sys.stdin.buffer
-        return
-    path = Path(input_path)
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        raise BadInputError(f"{input_path}: {error.strerror}") from error
-    with path.open("rb") as stream:
-        yield stream
+def _open(input_path: str) -> io.FileIO:
+    if input_path != "-":
+        return io.FileIO(input_path, opener=_open_at_once)
+    if sys.stdin is None:
+        raise BadInputError("standard input is closed")
+    return io.FileIO(sys.stdin.fileno(), closefd=False)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a named pipe too without waiting for a writer: the wait comes with the first read."""
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS log (
     type VARCHAR NOT NULL,
     utterance_id VARCHAR NOT NULL,
     speaker VARCHAR NOT NULL,
-    said_at TIMESTAMPTZ NOT NULL,
+    said_at TIMESTAMP WITH TIME ZONE NOT NULL,
     rules_version INTEGER NOT NULL,
     digest VARCHAR NOT NULL,        -- chain of the log after this event
     state_digest VARCHAR NOT NULL,  -- the state after this event

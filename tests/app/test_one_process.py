@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import io
 import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import duckdb
 import orjson
 import pytest
 
 from processor.app.dead_letters import DeadLetter
 from processor.app.interpret import DeadLetterClass
 from processor.app.one_process import OneProcess, Processed, Repeated
+from processor.app.repeated_drafts import RepeatedDrafts
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX
+from schemas.wire import decode_utterance
 from tests.benchmarks.conversations import utterances
 
 Json = dict[str, Any]
@@ -258,3 +263,82 @@ def test_two_tenants_never_see_each_other(tmp_path: Path) -> None:
     assert not blue.state.records["o200"].grounded
     assert len(red.state.records) == 200
     assert len(blue.state.records) == 201
+
+
+def test_a_result_is_committed_only_after_it_was_handed_on(tmp_path: Path) -> None:
+    """However short the time between commits, the store never has what the caller still holds."""
+    path = tmp_path / "store.duckdb"
+    clock = iter(range(0, 1_000, 10))
+    with Store(path) as store:
+        process = OneProcess(store, clock=lambda: float(next(clock)))
+        stream = as_stream([statement(number, f"c{number % 2}") for number in range(1, 6)])
+        committed = []
+        for _ in process.run(stream):
+            with duckdb.connect(str(path)) as other:
+                row = other.execute("SELECT count(*) FROM log").fetchone()
+                assert row is not None
+                committed.append(row[0])
+    assert committed == [0, 1, 2, 3, 4]
+
+
+def test_an_interrupted_fold_leaves_the_events_before_it(tmp_path: Path) -> None:
+    """What interrupts the engine in the middle of a turn costs that turn and nothing else."""
+    quiet = iter([False, False, True])
+
+    @contextmanager
+    def interrupted() -> Iterator[None]:
+        yield
+        if next(quiet):
+            raise TimeoutError
+
+    with Store(tmp_path / "store.duckdb") as store:
+        process = OneProcess(store, interruptible=interrupted)
+        with pytest.raises(TimeoutError):
+            list(process.run(as_stream([statement(1), statement(2), statement(3)])))
+        process.commit()
+    results = run(tmp_path, [statement(1), statement(2), statement(3)])
+    assert [type(result) for result in results] == [Repeated, Repeated, Processed]
+
+
+def test_turn_0_is_the_state_before_anything_was_said(tmp_path: Path) -> None:
+    """With a setup it is what that leaves, without one it is empty, whatever was checked before."""
+    setup = {**statement(9, "with"), "kind": "setup", "agents": [{"id": "ann"}]}
+    draft = {**statement(8, "without"), "kind": "candidate", "claims": [{"text": "so"}]}
+    del setup["operations"], draft["operations"]
+    run(tmp_path, [setup, draft, statement(1, "with"), statement(1, "without")])
+    with Store(tmp_path / "store.duckdb", read_only=True) as store:
+        with_setup = store.conversation_at("default", "with", 0)
+        without = store.conversation_at("default", "without", 0)
+        assert store.conversation_at("default", "unknown", 0) is None
+    assert with_setup is not None
+    assert without is not None
+    assert with_setup.sequence == 1
+    assert list(with_setup.state.roles) == ["ann"]
+    assert (without.sequence, without.turn, len(without.state.records)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("at_once", [1, 10_000])
+def test_repeated_drafts_are_answered_from_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """What was ungrounded when it was checked is so again; other drafts and tenants are not it."""
+    monkeypatch.setattr("processor.app.repeated_drafts.LOOK_UP_MAX", at_once)
+
+    def draft(number: int, record: str, **fields: object) -> Json:
+        said = statement(number, kind="candidate", claims=[{"record": record}], **fields)
+        return {name: value for name, value in said.items() if name != "operations"}
+
+    lines = [statement(1), draft(2, "o1"), draft(3, "nothing"), draft(3, "o1", tenant_id="other")]
+    run(tmp_path, list(lines))
+    with Store(tmp_path / "store.duckdb") as store:
+
+        def any_ungrounded(*again: Json) -> bool:
+            drafts = RepeatedDrafts(store)
+            for each in again:
+                drafts.add(decode_utterance(orjson.dumps(each)))
+            return drafts.any_ungrounded()
+
+        assert any_ungrounded(*lines)
+        assert any_ungrounded(lines[2])
+        assert not any_ungrounded(lines[0], lines[1])
+        assert not any_ungrounded()

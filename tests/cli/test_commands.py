@@ -221,6 +221,15 @@ def test_fail_ungrounded_turns_a_negative_answer_into_status_1() -> None:
     assert standfast("run", "-", given=given).returncode == 0
 
 
+def test_a_rerun_answers_as_the_first_run_did(tmp_path: Path) -> None:
+    """Drafts that the log has already count with the verdicts that they got."""
+    given = scenario_bytes("incident-with-candidates")
+    arguments = ("run", "-", "--fail-ungrounded", "--out", tmp_path)
+    assert [standfast(*arguments, given=given).returncode for _ in range(2)] == [1, 1]
+    others = scenario_bytes("incident")
+    assert standfast(*arguments, given=others).returncode == 0
+
+
 def test_verify_can_turn_a_negative_answer_into_status_1(incident: Path) -> None:
     """Asked to, a check of an ungrounded record exits with 1, one of a grounded record with 0."""
     where = ("--db", incident, "--conversation", CONVERSATION, "--fail-ungrounded")

@@ -252,3 +252,25 @@ def test_the_operations_are_the_eight_of_the_taxonomy() -> None:
     kinds = {operation["op"] for operation in example(UTTERANCE)["operations"]}
     union, *_ = get_args(Operation)
     assert len(kinds) == len(get_args(union)) == 8
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        (b'{"speaker": "a", "speaker": "b"}', "speaker"),
+        (b'{"text": "", "te\\u0078t": ""}', "text"),
+        (b'{"metadata": {"n": 1, "n": 1}}', "n"),
+        (
+            b'{"operations": [{"op": "observe", "op": "observe", "record": "o", "claim": "c"}]}',
+            "op",
+        ),
+    ],
+)
+def test_a_name_that_stands_twice_is_refused(written: bytes, name: str) -> None:
+    """Nobody can tell which of the two was meant, at any depth and in any spelling."""
+    rest = b'{"conversation_id": "c", "utterance_id": "u", "at": "2026-03-01T02:31:00Z", ' + (
+        b"" if b"speaker" in written else b'"speaker": "a", '
+    )
+    with pytest.raises(WireError, match="twice") as refused:
+        decode_utterance(rest + written[1:])
+    assert refused.value.place == name

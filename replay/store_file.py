@@ -1,0 +1,138 @@
+"""The file of a store: made whole or not at all, and watched while it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import final
+
+import duckdb
+
+STORE_FORMAT = 1
+_TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
+_COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
+
+
+class StoreError(RuntimeError):
+    """The file cannot be used; `str(error)` is one line that says why and what to do."""
+
+
+def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Open the file, made first if need be, and make sure that it is a store of this format."""
+    try:
+        os.fsencode(path).decode()
+        found = path.stat()
+    except UnicodeDecodeError as error:
+        raise StoreError(f"{path}: the name of a store must be UTF-8") from error
+    except FileNotFoundError as missing:
+        if read_only:
+            raise StoreError(f"{path}: no such file") from missing
+        found = None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot open: {error.strerror}") from error
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise StoreError(f"{path}: not a regular file")
+    if not read_only and (found is None or found.st_size == 0):
+        _create(path)
+    try:
+        connection = _open(path, read_only=read_only)
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: cannot open: {first_line(error)}") from error
+    try:
+        _refuse_other_format(path, connection)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: cannot read: {first_line(error)}") from error
+    except StoreError:
+        connection.close()
+        raise
+    return connection
+
+
+def first_line(error: duckdb.Error) -> str:
+    """What DuckDB says is wrong, without its advice."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@final
+class Watch:
+    """Sees what DuckDB does not: that the file it writes is no longer there, or no longer whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last = path.stat()
+
+    def check(self) -> None:
+        """Raise StoreError if anybody but us removed, replaced or cut the file."""
+        if self._look().st_size < self._last.st_size:
+            raise StoreError(f"{self._path}: was cut short by another program")
+
+    def renew(self) -> None:
+        """We wrote it ourselves, so it may be shorter. Raises StoreError if it is not the same."""
+        self._last = self._look()
+
+    def _look(self) -> os.stat_result:
+        try:
+            now = self._path.stat()
+        except OSError as error:
+            raise StoreError(f"{self._path}: was taken away: {error.strerror}") from error
+        if (now.st_dev, now.st_ino) != (self._last.st_dev, self._last.st_ino):
+            raise StoreError(f"{self._path}: was replaced by another program")
+        return now
+
+
+def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """A connection; the path is absolute so that DuckDB takes no part of it for a protocol."""
+    name = os.fsencode(path.absolute()).decode()
+    connection = duckdb.connect(name, read_only=read_only)
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Make an empty store, under another name until it is whole: no failure leaves half of one."""
+    try:
+        with tempfile.TemporaryDirectory(prefix=".standfast-", dir=path.parent) as folder:
+            fresh = Path(folder) / path.name
+            with _open(fresh, read_only=False) as connection:
+                connection.begin()
+                connection.execute(_schema())
+                connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
+                connection.commit()
+                connection.execute("CHECKPOINT")  # closing does the same, but hides its failure
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a store that is gone
+            fresh.rename(path)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot create: {error.strerror}") from error
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: cannot create: {first_line(error)}") from error
+
+
+def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> None:
+    tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
+    if "store" not in tables:
+        raise StoreError(f"{path}: not a standfast store")
+    row = connection.execute("SELECT format FROM store").fetchone()
+    if row is None or row[0] != STORE_FORMAT:
+        raise StoreError(f"{path}: written in another store format; this is {STORE_FORMAT}")
+    for table, columns in _columns().items():
+        if table not in tables:
+            raise StoreError(f"{path}: damaged: it has no table {table}")
+        described = connection.execute(f"DESCRIBE {table}").fetchall()
+        if [(name, kind) for name, kind, *_ in described] != columns:
+            raise StoreError(f"{path}: damaged: table {table} has other columns")
+
+
+def _schema() -> str:
+    return (files("replay") / "sql" / "schema.sql").read_text()
+
+
+@cache
+def _columns() -> dict[str, list[tuple[str, str]]]:
+    """Name and type of every column of every table, as the schema has them."""
+    return {table: _COLUMN.findall(body) for table, body in _TABLE.findall(_schema())}
