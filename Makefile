@@ -8,10 +8,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
+KAFKA := build/kafka/fetched
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full bench lint lock schemas clean
+.PHONY: help setup demo kafka test test-full bench lint lock schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,13 +36,19 @@ demo: setup ## run a recorded incident through the whole pipeline, then ask what
 	$(BIN)/standfast run processor/scenarios/incident.jsonl --out $(DEMO)
 	$(BIN)/standfast affected o5 --db $(DEMO)/standfast.duckdb --conversation incident
 
-test: setup ## run the tests; the end of the output says what was left out and why
+kafka: $(KAFKA) ## fetch Apache Kafka for the tests; needs Java 17 or newer, and Maven
+
+# Without Java or Maven this is one line, and an error on a build server only: see tests/kafka/fetch.py.
+$(KAFKA): deploy/kafka/pom.xml tests/kafka/fetch.py | setup
+	@$(BIN)/python -m tests.kafka.fetch
+
+test: setup kafka ## run the tests; the end of the output says what was left out and why
 	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--cov)
 
-test-full: setup ## the same with long tests and many more random cases
+test-full: setup kafka ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest --thorough --hypothesis-profile=thorough $(ARGS)
 
-bench: setup ## run the measurements
+bench: setup kafka ## run the measurements
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
 	$(BIN)/python -m tests.benchmarks.core $(ARGS)
 

@@ -1,7 +1,7 @@
 """What every test shares: Hypothesis profiles, the public data, and what a run leaves out.
 
 A test that cannot or should not run is left out by name and reason at the end of the output; it is
-never counted as skipped. On a build server (`CI` set) the data must be there.
+never counted as skipped. On a build server (`CI` set) the data and Apache Kafka must be there.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.kafka.fetch import on_build_server
+from tests.kafka.software import NEED_KAFKA
+from tests.kafka.software import missing as kafka_is_missing
+
+pytest_plugins = ["tests.kafka.fixtures"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("STANDFAST_SHARED_DATA", ROOT.parent / "shared" / "data"))
@@ -44,12 +50,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to run on a build server without the public data."""
-    on_build_server = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    if on_build_server and not _data_is_there():
+    """Refuse to run on a build server without the public data, or without Apache Kafka."""
+    if not on_build_server():
+        return
+    if not _data_is_there():
         raise pytest.UsageError(
             f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
             "without the tests that need it"
+        )
+    if (reason := kafka_is_missing()) is not None:
+        raise pytest.UsageError(
+            f"CI is set, but {reason}; CI must not pass without the tests that need it"
         )
 
 
@@ -89,12 +100,18 @@ def _data_is_there() -> bool:
 def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
     if not _data_is_there():
         yield LeftOut("data", f"there is no benchmark data at {SHARED_DATA}")
+    if (reason := kafka_is_missing()) is not None:
+        yield LeftOut("kafka", reason)
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):
         yield LeftOut("thorough", "they take long; make test-full runs them")
 
 
+_FIXTURES_OF = {"data": frozenset({"shared_data"}), "kafka": NEED_KAFKA}
+"""Using one of these fixtures says the same as the mark."""
+
+
 def _belongs(item: pytest.Item, marker: str) -> bool:
-    needs_data = marker == "data" and "shared_data" in getattr(item, "fixturenames", ())
-    return needs_data or item.get_closest_marker(marker) is not None
+    used = _FIXTURES_OF.get(marker, frozenset()).intersection(getattr(item, "fixturenames", ()))
+    return bool(used) or item.get_closest_marker(marker) is not None

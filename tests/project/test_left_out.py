@@ -1,4 +1,4 @@
-"""A run says what it leaves out; a build server does not accept that the data is missing."""
+"""A run says what it leaves out; a build server does not accept that data or Kafka is missing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,15 @@ def test_marked_as_data():
     """It needs the data, which its mark says."""
 
 
+@pytest.mark.kafka
+def test_marked_as_kafka():
+    """It needs Apache Kafka, which its mark says."""
+
+
+def test_with_kafka(start_kafka):
+    """It needs Apache Kafka, which using the fixture says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -43,22 +52,46 @@ def test_long():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A small project with our shared fixtures and configuration, and a folder of data."""
+    """A small project with our shared fixtures and configuration, data, and what seems Kafka."""
     tests = tmp_path / "tests"
     tests.mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copy(ROOT / "tests" / "conftest.py", tests)
+    shutil.copytree(ROOT / "tests" / "kafka", tests / "kafka")
     (tests / "test_small.py").write_text(_TESTS)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "set.json").write_text("[]")
+    (tmp_path / "kafka").mkdir()
+    (tmp_path / "kafka" / "fetched").touch()
+    for version in ("11", "17"):
+        _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
     return tmp_path
 
 
-def _run(project: Path, *options: str, data: str, ci: str) -> subprocess.CompletedProcess[str]:
+def _pretend_java(program: Path, version: str) -> None:
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}.0.1\"' >&2\n")
+    program.chmod(0o755)
+
+
+def _run(
+    project: Path,
+    *options: str,
+    data: str = "data",
+    kafka: str = "kafka",
+    java: str = "java17",
+    ci: str,
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
         cwd=project,
-        env={**os.environ, "STANDFAST_SHARED_DATA": str(project / data), "CI": ci},
+        env={
+            **os.environ,
+            "STANDFAST_SHARED_DATA": str(project / data),
+            "STANDFAST_KAFKA": str(project / kafka),
+            "JAVA_HOME": str(project / java),
+            "CI": ci,
+        },
         capture_output=True,
         text=True,
         check=False,
@@ -69,7 +102,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "1 passed, 4 deselected" in run.stdout
+    assert "3 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -84,18 +117,48 @@ def test_a_build_server_without_the_data_fails(project: Path, data: str) -> None
     assert "passed" not in run.stdout
 
 
-def test_a_build_server_with_the_data_runs_its_tests(project: Path) -> None:
-    """With the data there, only measurements and long tests are left out."""
-    run = _run(project, data="data", ci="true")
+NO_KAFKA = [
+    pytest.param("missing", "java17", "make kafka fetches it", id="not fetched"),
+    pytest.param("kafka", "java11", "is not Java 17 or newer", id="old Java"),
+]
+
+
+@pytest.mark.parametrize(("kafka", "java", "reason"), NO_KAFKA)
+def test_a_laptop_without_kafka_passes_and_says_so(
+    project: Path, kafka: str, java: str, reason: str
+) -> None:
+    """Without Apache Kafka its tests are left out by name, with the reason and what to do."""
+    run = _run(project, kafka=kafka, java=java, ci="")
     assert run.returncode == 0, run.stdout
-    assert "3 passed, 2 deselected" in run.stdout
+    assert "3 passed, 4 deselected" in run.stdout
+    assert "2 marked 'kafka': " in run.stdout
+    assert reason in run.stdout
+
+
+@pytest.mark.parametrize(("kafka", "java", "reason"), NO_KAFKA)
+def test_a_build_server_without_kafka_fails(
+    project: Path, kafka: str, java: str, reason: str
+) -> None:
+    """With CI set, missing Kafka or Java ends the run before any test."""
+    run = _run(project, kafka=kafka, java=java, ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but " in run.stderr
+    assert reason in run.stderr
+    assert "passed" not in run.stdout
+
+
+def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
+    """With data and Kafka there, only measurements and long tests are left out."""
+    run = _run(project, ci="true")
+    assert run.returncode == 0, run.stdout
+    assert "5 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
 
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
-    run = _run(project, "--bench", "--thorough", data="data", ci="")
-    assert "5 passed" in run.stdout
+    run = _run(project, "--bench", "--thorough", ci="")
+    assert "7 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout

@@ -1,0 +1,1 @@
+"""Apache Kafka for the tests: fetching it, starting brokers, and the fixtures."""
