@@ -1,0 +1,103 @@
+"""Sends messages, and says when the broker has them.
+
+One producer for all that a worker writes: idempotent, acknowledged by all replicas in sync, batched
+over a few milliseconds. A failure of the broker is waited for; only a message that the broker would
+never take is given back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any, final
+
+import structlog
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.structs import RecordMetadata
+
+from processor.app.messages import Outgoing
+
+_log = structlog.get_logger(__name__)
+
+LINGER_MS = 5
+REQUEST_BYTES_MAX = 16 * 1_048_576
+PAUSE_S = 1.0
+
+
+class MessageTooLarge(Exception):  # noqa: N818 - it says what is wrong
+    """The topic does not take a message of that size."""
+
+
+@final
+class Sender:
+    """A started producer; use it as `async with Sender(...)`."""
+
+    def __init__(self, connection: Mapping[str, Any]) -> None:
+        self._producer = AIOKafkaProducer(
+            acks="all",
+            enable_idempotence=True,
+            linger_ms=LINGER_MS,
+            max_request_size=REQUEST_BYTES_MAX,
+            **connection,
+        )
+
+    async def __aenter__(self) -> Sender:
+        await self._producer.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._producer.stop()
+
+    async def send(self, message: Outgoing) -> int:
+        """Send a message; its offset, once the broker has it. Raises MessageTooLarge."""
+        placed = await (await self.begin(message))
+        offset: int = placed.offset
+        return offset
+
+    async def begin(self, message: Outgoing) -> Awaitable[RecordMetadata]:
+        """Take a message into the next batch, in the order of calls; await the rest for its offset.
+
+        Raises MessageTooLarge, also from what is awaited.
+        """
+        sent = await self._begin(message)
+        return asyncio.ensure_future(self._confirmed(message, sent))
+
+    async def _begin(self, message: Outgoing) -> asyncio.Future[RecordMetadata]:
+        while True:
+            try:
+                future: asyncio.Future[RecordMetadata] = await self._producer.send(
+                    message.topic,
+                    value=message.value,
+                    key=message.key,
+                    partition=message.partition,
+                    headers=message.headers,
+                )
+            except MessageSizeTooLargeError as too_large:
+                raise MessageTooLarge(str(too_large)) from too_large
+            except KafkaError as failure:
+                await self._wait_out(message, failure)
+            else:
+                return future
+
+    async def _confirmed(
+        self, message: Outgoing, sent: asyncio.Future[RecordMetadata]
+    ) -> RecordMetadata:
+        while True:
+            try:
+                return await sent
+            except MessageSizeTooLargeError as too_large:
+                raise MessageTooLarge(str(too_large)) from too_large
+            except KafkaError as failure:
+                await self._wait_out(message, failure)
+                sent = await self._begin(message)
+
+    async def _wait_out(self, message: Outgoing, failure: KafkaError) -> None:
+        """The broker is at fault: try again until it is not, however long that takes."""
+        _log.warning(
+            "send_failed",
+            topic=message.topic,
+            partition=message.partition,
+            error=type(failure).__name__,
+        )
+        await asyncio.sleep(PAUSE_S)
