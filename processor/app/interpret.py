@@ -124,6 +124,16 @@ def interpret(
         "audience": audience,
         "provenance": NATIVE if reading is None else reading.provenance,
     }
+    return _event(conversation, utterance, said, reading, common)
+
+
+def _event(
+    conversation: Conversation,
+    utterance: Utterance,
+    said: tuple[Operation, ...] | None,
+    reading: Interpreted | None,
+    common: dict[str, Any],
+) -> LogEvent | Unusable:
     match utterance.kind:
         case UtteranceKind.STATEMENT:
             if said is None or isinstance(reading, Unreadable):

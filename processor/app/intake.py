@@ -1,0 +1,90 @@
+"""Messages between their delivery and their acknowledgement, for the topics of one worker.
+
+Each partition of each topic has a gate; a rebalance throws all of them away, and whatever an old
+one still holds can acknowledge nothing. A partition of which too much is in hand is not fetched
+from until half of it is done: fetching stops, never the taking of what was fetched, because all
+topics of a worker come through one loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, final
+
+from processor.app.ack_gate import AckGate
+from processor.app.messages import Delivered
+
+Place: TypeAlias = tuple[str, int]
+"""A topic and a partition."""
+
+
+class Acknowledgeable(Protocol):
+    """A delivered message that can be acknowledged."""
+
+    def ack(self) -> object:
+        """The message is done with."""
+
+
+class Flow(Protocol):
+    """Where fetching from a partition is stopped and resumed."""
+
+    def stop(self, place: Place) -> None:
+        """Fetch no more from it."""
+
+    def resume(self, place: Place) -> None:
+        """Fetch from it again."""
+
+
+@final
+class Intake:
+    """The gates of all partitions; `in_hand_max` bounds what one of them holds."""
+
+    def __init__(
+        self, flow: Flow, in_hand_max: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._flow = flow
+        self._in_hand_max = in_hand_max
+        self._clock = clock
+        self._gates: dict[Place, AckGate[Acknowledgeable]] = {}
+        self._stopped: set[Place] = set()
+
+    def take(self, message: Delivered, event: Acknowledgeable) -> Callable[[], None] | None:
+        """Take a message in; what to call when it is done with, or None if it is in hand already.
+
+        Calling after a rebalance does nothing.
+        """
+        place = (message.topic, message.partition)
+        gate = self._gates.setdefault(place, AckGate())
+        if not gate.take(message.offset, event, self._clock()):
+            return None
+        if len(gate) >= self._in_hand_max and place not in self._stopped:
+            self._stopped.add(place)
+            self._flow.stop(place)
+
+        def done() -> None:
+            if self._gates.get(place) is gate:
+                self._finish(place, gate, message.offset)
+
+        return done
+
+    def _finish(self, place: Place, gate: AckGate[Acknowledgeable], offset: int) -> None:
+        for event in gate.finish(offset):
+            event.ack()
+        if place in self._stopped and 2 * len(gate) <= self._in_hand_max:
+            self._stopped.remove(place)
+            self._flow.resume(place)
+
+    def forget(self) -> None:
+        """The partitions are assigned anew: nothing of what is in hand counts any more."""
+        self._gates.clear()
+        self._stopped.clear()
+
+    def in_hand(self) -> int:
+        """How many messages are between delivery and acknowledgement."""
+        return sum(map(len, self._gates.values()))
+
+    def oldest_age_s(self) -> float:
+        """How long the oldest of them has been in hand."""
+        now = self._clock()
+        return max((gate.oldest_age_s(now) for gate in self._gates.values()), default=0.0)

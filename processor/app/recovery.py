@@ -1,0 +1,80 @@
+"""Recovery: folds the part of the log that others have worked on already, without emitting.
+
+A partition's log is folded from where the local store left it to where the group has committed;
+from there on Faust delivers, and what comes of it is emitted. Reading a range is plain aiokafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple, final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from processor.app.messages import OPERATIONS, Delivered
+
+FETCH_BYTES_MAX = 16 * 1_048_576
+POLL_MS = 500
+
+
+@final
+class LogEnds(NamedTuple):
+    """Of one partition: its first offset, the one the group goes on from, and the next to come."""
+
+    first: int
+    committed: int
+    end: int
+
+
+@asynccontextmanager
+async def log_reader(connection: Mapping[str, Any]) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer without a group, for ranges of the log."""
+    consumer = AIOKafkaConsumer(
+        enable_auto_commit=False,
+        auto_offset_reset="none",
+        max_partition_fetch_bytes=FETCH_BYTES_MAX,
+        **connection,
+    )
+    await consumer.start()
+    try:
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+async def log_ends(
+    reader: AIOKafkaConsumer, connection: Mapping[str, Any], group: str, partitions: list[int]
+) -> dict[int, LogEnds]:
+    """Where the log of each partition begins and ends, and up to where the group has come."""
+    places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
+    admin = AIOKafkaAdminClient(**connection)
+    await admin.start()
+    try:
+        committed = await admin.list_consumer_group_offsets(group, partitions=places)
+    finally:
+        await admin.close()
+    first = await reader.beginning_offsets(places)
+    end = await reader.end_offsets(places)
+    ends: dict[int, LogEnds] = {}
+    for place in places:
+        known = committed.get(place)
+        reached = first[place] if known is None or known.offset < 0 else known.offset
+        ends[place.partition] = LogEnds(first[place], reached, end[place])
+    return ends
+
+
+async def log_range(
+    reader: AIOKafkaConsumer, partition: int, start: int, stop: int
+) -> AsyncIterator[Delivered]:
+    """The messages of a partition with start <= offset < stop, in order."""
+    place = TopicPartition(OPERATIONS, partition)
+    reader.assign([place])
+    reader.seek(place, start)
+    while await reader.position(place) < stop:
+        for records in (await reader.getmany(place, timeout_ms=POLL_MS)).values():
+            for record in records:
+                if record.offset >= stop:
+                    return
+                yield Delivered(OPERATIONS, partition, record.offset, record.key, record.value)
