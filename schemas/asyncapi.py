@@ -106,11 +106,7 @@ def asyncapi_document() -> JsonObject:
 
 
 def _channel(topic: Topic) -> JsonObject:
-    configuration: JsonObject = {
-        "cleanup.policy": [topic.cleanup.value],
-        "retention.ms": -1 if topic.retention_ms is None else topic.retention_ms,
-        "max.message.bytes": topic.message_bytes_max,
-    }
+    configuration: JsonObject = {**topic.configuration(), "cleanup.policy": [topic.cleanup.value]}
     channel: JsonObject = {
         "address": topic.address,
         "summary": topic.summary,
@@ -122,7 +118,7 @@ def _channel(topic: Topic) -> JsonObject:
             }
         },
     }
-    if TENANT_PARAMETER in topic.address:
+    if topic.per_tenant:
         channel["parameters"] = {TENANT_PARAMETER.strip("{}"): {"description": "A tenant's id."}}
     return channel
 

@@ -8,6 +8,7 @@ Source: specification, "The pipeline".
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -27,6 +28,8 @@ KEY_PATTERN = f"{TENANT_PATTERN.rstrip('$')}/{NAME_PATTERN.lstrip('^')}"
 """The key of every message: `tenant/conversation` (`schemas.ids.conversation_key`)."""
 TENANT_PARAMETER = "{tenant}"
 """Stands in the address of a topic that exists once per tenant that asks for it."""
+UNLIMITED = -1
+"""How Kafka writes that there is no limit of age or size."""
 
 _DAY_MS = 24 * 60 * 60 * 1_000
 _MEBIBYTE = 1_048_576
@@ -70,6 +73,24 @@ class Topic:
     reads: bool
     writes: bool
     key_pattern: str = KEY_PATTERN
+
+    def configuration(self) -> dict[str, int | str]:
+        """Kafka's settings of the topic by name; -1 is Kafka's word for no limit."""
+        return {
+            "cleanup.policy": self.cleanup.value,
+            "retention.ms": UNLIMITED if self.retention_ms is None else self.retention_ms,
+            "retention.bytes": UNLIMITED,
+            "max.message.bytes": self.message_bytes_max,
+        }
+
+    @property
+    def per_tenant(self) -> bool:
+        """Whether it exists once for each tenant that asks for it."""
+        return TENANT_PARAMETER in self.address
+
+    def address_for(self, tenant_id: str) -> str:
+        """The topic's name on the broker, for a tenant if there is one per tenant."""
+        return self.address.replace(TENANT_PARAMETER, tenant_id)
 
 
 def _derived(name: str, carries: str, summary: str, address: str | None = None) -> Topic:
@@ -161,3 +182,16 @@ TOPICS = (
     ),
 )
 """All topics, in the order of the flow."""
+BY_NAME = {topic.name: topic for topic in TOPICS}
+
+
+def topic_at(address: str) -> Topic | None:
+    """The topic that has this name on the broker, whichever tenant it is for."""
+    for topic in TOPICS:
+        before, parameter, after = topic.address.partition(TENANT_PARAMETER)
+        tenant = address.removeprefix(before).removesuffix(after)
+        if address == before + (tenant if parameter else "") + after and (
+            not parameter or re.fullmatch(TENANT_PATTERN, tenant)
+        ):
+            return topic
+    return None

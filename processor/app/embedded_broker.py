@@ -10,24 +10,25 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, Self, final
 
+from processor.app.errors import BrokerError
+
 METADATA_SECONDS_MAX = 10.0
 PARTITIONS = 4
 """How many partitions a topic of the embedded broker has."""
 
 
-class EmbeddedBrokerError(Exception):
-    """The embedded broker cannot run here; `str(error)` is one line that says what to do."""
-
-
 @final
 class EmbeddedBroker:
-    """Runs from its construction to `close`; `bootstrap` is its address on loopback."""
+    """Runs from its construction to `close`; `bootstrap` is its address on loopback.
+
+    Raises BrokerError where the extra is not installed.
+    """
 
     def __init__(self) -> None:
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError as absent:
-            raise EmbeddedBrokerError(
+            raise BrokerError(
                 "the embedded broker needs the package confluent-kafka: "
                 "pip install 'standfast[embedded]'"
             ) from absent
@@ -38,7 +39,7 @@ class EmbeddedBroker:
         try:
             (broker,) = self._host.list_topics(timeout=METADATA_SECONDS_MAX).brokers.values()
         except KafkaException as failed:
-            raise EmbeddedBrokerError(f"the embedded broker did not start: {failed}") from failed
+            raise BrokerError(f"the embedded broker did not start: {failed}") from failed
         self.bootstrap = f"{broker.host}:{broker.port}"
 
     def close(self) -> None:

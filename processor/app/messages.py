@@ -24,6 +24,8 @@ from schemas.derived import (
 )
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
+from schemas.topics import UTTERANCE_TYPE
+from schemas.utterance import Utterance
 from schemas.wire import canonical_bytes
 
 OPERATIONS = "operations"
@@ -61,6 +63,13 @@ class Outgoing(NamedTuple):
     key: bytes
     value: bytes
     headers: Headers
+
+
+def utterance_message(utterance: Utterance, written: bytes, partition: int) -> Outgoing:
+    """An utterance as it was written: its canonical form may be longer than one may be."""
+    key = conversation_key(utterance.tenant_id, utterance.conversation_id)
+    headers = _cloud_event(utterance.utterance_id, UTTERANCE_TYPE, key, utterance.at)
+    return Outgoing(UTTERANCES, partition, key.encode(), written, headers)
 
 
 def log_message(event: LogEvent, partition: int) -> Outgoing:

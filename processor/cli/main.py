@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from importlib import import_module
 
 import click
 import duckdb
 
+from processor.app.errors import BrokerError, SettingsError
 from processor.cli.errors import BadInputError
 from processor.cli.output import (
     OutputError,
@@ -20,8 +22,6 @@ from processor.cli.output import (
     flush,
     prepare_streams,
 )
-from processor.cli.query import affected, context, history, holds, state, verify, why
-from processor.cli.run import run
 from processor.cli.stop import end_at_once_when_interrupted
 from processor.engine.snapshot import SnapshotFormatError
 from replay.store_file import StoreError
@@ -30,14 +30,39 @@ from schemas.wire import WireError
 BAD_INPUT = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+COMMANDS = {
+    "run": "run",
+    "state": "query",
+    "verify": "query",
+    "affected": "query",
+    "why": "query",
+    "history": "query",
+    "context": "query",
+    "holds": "query",
+    "topics": "topics",
+    "produce": "produce",
+    "tail": "tail",
+}
+"""Each command and its module, which is imported when it is asked for: the client of Kafka takes
+longer to load than a query takes to answer."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(import_module(f"processor.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="standfast")
 def standfast() -> None:
     """Check, while a conversation runs, whether what is said next still rests on what stands."""
-
-
-for _command in (run, state, verify, affected, why, history, context, holds):
-    standfast.add_command(_command)
 
 
 def main() -> None:
@@ -65,7 +90,9 @@ def _status() -> int:
     except OSError as error:
         place = f"{error.filename}: " if error.filename is not None else ""
         return _failed(f"{place}{error.strerror or error}")
-    except (BadInputError, OutputError, StoreError, duckdb.Error) as error:
+    except (BadInputError, SettingsError, BrokerError) as error:
+        return _failed(str(error))
+    except (OutputError, StoreError, duckdb.Error) as error:
         return _failed(str(error))
     except (WireError, SnapshotFormatError) as error:
         return _failed(str(error))

@@ -15,10 +15,18 @@ from jsonschema import Draft202012Validator
 from schemas.asyncapi import JsonObject, asyncapi_document
 from schemas.contract import UTTERANCE_BYTES_MAX
 from schemas.generate import event_models, generated_files
-from schemas.topics import LOG_TYPES, TENANT_PARAMETER, TOPICS, Cleanup, Payload, Topic
+from schemas.topics import (
+    BY_NAME,
+    LOG_TYPES,
+    TENANT_PARAMETER,
+    TOPICS,
+    Cleanup,
+    Payload,
+    Topic,
+    topic_at,
+)
 
 DOCUMENT = asyncapi_document()
-BY_NAME = {topic.name: topic for topic in TOPICS}
 EACH_TOPIC = pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
 
 HEADERS = {
@@ -84,6 +92,7 @@ def test_each_topic_is_a_channel(topic: Topic) -> None:
     assert channel["address"] == topic.address
     assert configuration["cleanup.policy"] == [topic.cleanup]
     assert configuration["retention.ms"] == (topic.retention_ms or -1)
+    assert configuration["retention.bytes"] == -1
     assert configuration["max.message.bytes"] == topic.message_bytes_max
     assert ("parameters" in channel) is (TENANT_PARAMETER in topic.address)
 
@@ -123,6 +132,21 @@ def test_topics_have_names_that_kafka_takes() -> None:
     addresses = [topic.address.replace(TENANT_PARAMETER, "t" * 64) for topic in TOPICS]
     assert all(re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", address) for address in addresses)
     assert len(set(addresses)) == len(addresses) == len(BY_NAME)
+
+
+@EACH_TOPIC
+def test_a_topic_is_found_by_its_address(topic: Topic) -> None:
+    """The name on the broker leads back to the topic, for any tenant."""
+    assert topic_at(topic.address_for("acme-7")) is topic
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "verdict", "verdicts.acme", "ungrounded-alerts.", "ungrounded-alerts.a.b", "__offsets"],
+)
+def test_another_topic_of_the_broker_is_none_of_ours(address: str) -> None:
+    """A name that only resembles one of ours leads nowhere."""
+    assert topic_at(address) is None
 
 
 def test_topics_carry_known_types() -> None:

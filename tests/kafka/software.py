@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy" / "kafka"
-BUILD = Path(os.environ.get("STANDFAST_KAFKA", ROOT / "build" / "kafka"))
+BUILD = Path(os.environ.get("STANDFAST_TEST_KAFKA", ROOT / "build" / "kafka"))
 LIBS = BUILD / "libs"
 CLASS_ARCHIVE = BUILD / "classes.jsa"
 """Kafka's classes as the JVM maps them into memory; with it a broker starts in half the time."""

@@ -88,7 +88,7 @@ def _run(
         env={
             **os.environ,
             "STANDFAST_SHARED_DATA": str(project / data),
-            "STANDFAST_KAFKA": str(project / kafka),
+            "STANDFAST_TEST_KAFKA": str(project / kafka),
             "JAVA_HOME": str(project / java),
             "CI": ci,
         },

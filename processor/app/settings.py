@@ -1,0 +1,126 @@
+"""Settings from the environment; secrets are never printed."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Self
+
+from aiokafka.helpers import create_ssl_context
+from pydantic import Field, SecretStr, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from processor.app.errors import SettingsError
+
+KAFKA_PREFIX = "STANDFAST_KAFKA_"
+
+
+class SecurityProtocol(StrEnum):
+    """How connections to the brokers are protected."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def sasl(self) -> bool:
+        """Whether a user name and a password are asked for."""
+        return self.name.startswith("SASL")
+
+    @property
+    def tls(self) -> bool:
+        """Whether the connection is encrypted."""
+        return self.name.endswith("SSL")
+
+
+class SaslMechanism(StrEnum):
+    """How a user name and a password are given."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class KafkaSettings(BaseSettings):
+    """Where the brokers are and how to connect: STANDFAST_KAFKA_BOOTSTRAP and so on.
+
+    Without `ssl_cafile` the authorities of the system are trusted. `ssl_certfile` and `ssl_keyfile`
+    are for brokers that ask clients for a certificate.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=KAFKA_PREFIX,
+        env_ignore_empty=True,
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    bootstrap: str = Field(min_length=1)
+    """HOST:PORT, or several with commas between them."""
+    security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
+    sasl_mechanism: SaslMechanism = SaslMechanism.PLAIN
+    username: str | None = None
+    password: SecretStr | None = None
+    ssl_cafile: Path | None = None
+    ssl_certfile: Path | None = None
+    ssl_keyfile: Path | None = None
+    ssl_keyfile_password: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.security_protocol.sasl and (self.username is None or self.password is None):
+            raise ValueError(f"{self.security_protocol} needs a username and a password")
+        if (self.username or self.password) and not self.security_protocol.sasl:
+            raise ValueError(f"{self.security_protocol} sends no username and no password")
+        return self
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """What the TLS connection trusts and shows. Raises SettingsError."""
+        if not self.security_protocol.tls:
+            return None
+        password = self.ssl_keyfile_password
+        try:
+            context: ssl.SSLContext = create_ssl_context(
+                cafile=self.ssl_cafile,
+                certfile=self.ssl_certfile,
+                keyfile=self.ssl_keyfile,
+                password="" if password is None else password.get_secret_value(),
+            )
+        except OSError as unreadable:  # ssl.SSLError is one
+            names = [self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile]
+            files = ", ".join(str(name) for name in names if name is not None)
+            raise SettingsError(f"{files or 'TLS'}: {unreadable.strerror}") from unreadable
+        return context
+
+    def client_options(self) -> dict[str, Any]:
+        """The arguments that every client of aiokafka takes. Raises SettingsError."""
+        options: dict[str, Any] = {
+            "bootstrap_servers": self.bootstrap,
+            "security_protocol": self.security_protocol.value,
+            "ssl_context": self.ssl_context(),
+        }
+        if self.security_protocol.sasl:
+            assert self.password is not None
+            options |= {
+                "sasl_mechanism": self.sasl_mechanism.value,
+                "sasl_plain_username": self.username,
+                "sasl_plain_password": self.password.get_secret_value(),
+            }
+        return options
+
+
+def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:
+    """The environment's settings, with another address if one is given. Raises SettingsError."""
+    given = {} if bootstrap is None else {"bootstrap": bootstrap}
+    if bootstrap is None and not os.environ.get(f"{KAFKA_PREFIX}BOOTSTRAP"):
+        raise SettingsError(f"give --bootstrap HOST:PORT, or set {KAFKA_PREFIX}BOOTSTRAP")
+    try:
+        return KafkaSettings(**given)  # type: ignore[arg-type] # the rest is in the environment
+    except ValidationError as invalid:
+        first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
+        name = f"{KAFKA_PREFIX}{'_'.join(str(part) for part in first['loc'])}".upper()
+        problem = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{name.rstrip('_')}: {problem}") from None
