@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, final
 
 import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
 from schemas.derived import DerivedEvent
+from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
 BATCH_EVENTS_MAX = 5_000
 BATCH_BYTES_MAX = 16 * 1024 * 1024
+
+
+@final
+class Position(NamedTuple):
+    """A place in a partition's log: the next offset, and the hash of the record before it."""
+
+    partition: int
+    next_offset: int
+    record_hash: str
+
+
+def record_hash(stored: bytes) -> str:
+    """SHA-256 of the bytes of a stored event."""
+    return hashlib.sha256(stored).hexdigest()
 
 
 @final
@@ -26,6 +41,8 @@ class Batch:
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
         self._snapshots: list[list[object]] = [[] for _ in range(7)]
+        self._keys: set[str] = set()
+        self._positions: dict[int, Position] = {}
         self._bytes = 0
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
@@ -42,10 +59,11 @@ class Batch:
             event.rules_version,
             conversation.digest,
             conversation.state_digest(),
-            hashlib.sha256(stored).hexdigest(),
+            record_hash(stored),
             stored,
         )
         _add(self._log, row)
+        self._keys.add(conversation_key(event.tenant_id, event.conversation_id))
         self._bytes += len(stored)
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
@@ -79,9 +97,21 @@ class Batch:
         _add(self._snapshots, row)
         self._bytes += len(dumped)
 
+    def reach(self, position: Position) -> None:
+        """With this batch the store has a partition's log up to here."""
+        self._positions[position.partition] = position
+
+    def keys(self) -> Iterable[str]:
+        """The conversations of the events that wait."""
+        return self._keys
+
+    def has(self, key: str) -> bool:
+        """Whether events of this conversation wait."""
+        return key in self._keys
+
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not self._log[0]
+        return not self._log[0] and not self._positions
 
     def is_full(self) -> bool:
         """Whether it is time to write."""
@@ -97,6 +127,9 @@ class Batch:
             if columns[0]:
                 unnested = ", ".join("unnest(?)" for _ in columns)
                 connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+        for position in self._positions.values():
+            connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
+            connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

@@ -20,12 +20,12 @@ from processor.engine.conversation import Conversation
 from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
-from replay.batch import Batch
+from replay.batch import Batch, Position
 from replay.store_file import StoreError, Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
-from schemas.wire import canonical_bytes, decode_log_event
+from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
 
 SNAPSHOT_FIRST = 8
 
@@ -114,6 +114,38 @@ class Store:
             raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
         self._batch = Batch()
         self._watch.renew()
+
+    def write(self, batch: Batch) -> None:
+        """Write the rows of somebody who collects them elsewhere, in one transaction."""
+        waiting, self._batch = self._batch, batch
+        try:
+            self.flush()
+        finally:
+            self._batch = waiting
+        self._stored.update(batch.keys())
+
+    def positions(self, partitions: Sequence[int]) -> dict[int, Position]:
+        """Up to where the store has the log of these partitions, as far as it has anything."""
+        rows = self._connection.execute(
+            "SELECT partition, next_offset, record_hash FROM positions"
+        ).fetchall()
+        return {row[0]: Position(*row) for row in rows if row[0] in partitions}
+
+    def derived_from(self, event: LogEvent) -> tuple[DerivedEvent, ...] | None:
+        """What came of an event, in order; None if another one is stored in its place."""
+        place = [event.tenant_id, event.conversation_id, event.sequence]
+        row = self._connection.execute(
+            "SELECT event FROM log WHERE tenant_id = ? AND conversation_id = ? AND sequence = ?",
+            place,
+        ).fetchone()
+        if row is None or row[0] != canonical_bytes(event):
+            return None
+        rows = self._connection.execute(
+            "SELECT type, data FROM derived WHERE tenant_id = ? AND conversation_id = ? "
+            "AND sequence = ? ORDER BY place",
+            place,
+        ).fetchall()
+        return tuple(decode_derived_event(kind, data.encode()) for kind, data in rows)
 
     def forget(self, conversation: Conversation) -> None:
         """The conversation leaves memory; it will be read again when it is needed."""

@@ -13,7 +13,7 @@ from typing import final
 
 import duckdb
 
-STORE_FORMAT = 1
+STORE_FORMAT = 2
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
+from schemas.derived import DerivedEvent
 from schemas.evidence import Atom
 from schemas.formula import FormulaNode
 from schemas.log import LogEvent
@@ -26,6 +27,7 @@ _WRITE = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
 _MESSAGE_CHARS_MAX = 1_024
 
+_DERIVED: dict[str, type[DerivedEvent]] = {kind.TYPE: kind for kind in get_args(DerivedEvent)}
 _LOG_EVENT: TypeAdapter[LogEvent] = TypeAdapter(LogEvent)
 _ATOMS: TypeAdapter[tuple[Atom, ...]] = TypeAdapter(tuple[Atom, ...])
 _FORMULA: TypeAdapter[FormulaNode] = TypeAdapter(FormulaNode)
@@ -80,6 +82,14 @@ def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEven
         return _LOG_EVENT.validate_json(current)
     except ValidationError as invalid:
         raise _wire_error(invalid, current) from invalid
+
+
+def decode_derived_event(type_: str, stored: bytes) -> DerivedEvent:
+    """Read a derived event of a type that this version writes. Raises WireError."""
+    try:
+        return _DERIVED[type_].model_validate_json(stored)
+    except ValidationError as invalid:
+        raise _wire_error(invalid, stored) from invalid
 
 
 def decode_atoms(stored: bytes) -> tuple[Atom, ...]:

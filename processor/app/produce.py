@@ -97,7 +97,13 @@ async def _send(
     assert line.content is not None
     key = conversation_key(utterance.tenant_id, utterance.conversation_id).encode()
     message = utterance_message(utterance, line.content, partition_of(key, partitions))
-    future: asyncio.Future[object] = await producer.send(**message._asdict())
+    future: asyncio.Future[object] = await producer.send(
+        message.topic,
+        message.value,
+        message.key,
+        message.partition,
+        headers=list(message.headers),  # its compiled parts take no tuple
+    )
     return future
 
 

@@ -6,17 +6,21 @@ from there on Faust delivers, and what comes of it is emitted. Reading a range i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
 from processor.app.messages import OPERATIONS, Delivered
+from replay.batch import Position, record_hash
 
 FETCH_BYTES_MAX = 16 * 1_048_576
 POLL_MS = 500
+RETRY_S = 0.5
 
 
 @final
@@ -52,7 +56,7 @@ async def log_ends(
     admin = AIOKafkaAdminClient(**connection)
     await admin.start()
     try:
-        committed = await admin.list_consumer_group_offsets(group, partitions=places)
+        committed = await _committed(admin, group, places)
     finally:
         await admin.close()
     first = await reader.beginning_offsets(places)
@@ -63,6 +67,23 @@ async def log_ends(
         reached = first[place] if known is None or known.offset < 0 else known.offset
         ends[place.partition] = LogEnds(first[place], reached, end[place])
     return ends
+
+
+async def _committed(
+    admin: AIOKafkaAdminClient, group: str, places: list[TopicPartition]
+) -> dict[TopicPartition, Any]:
+    """What the group has committed; its coordinator may be moving, then it is asked again."""
+    while True:
+        try:
+            found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
+                group, partitions=places
+            )
+        except KafkaError as failure:
+            if not failure.retriable:
+                raise
+            await asyncio.sleep(RETRY_S)
+        else:
+            return found
 
 
 async def log_range(
@@ -78,3 +99,13 @@ async def log_range(
                 if record.offset >= stop:
                     return
                 yield Delivered(OPERATIONS, partition, record.offset, record.key, record.value)
+
+
+async def is_of_this_log(reader: AIOKafkaConsumer, position: Position, ends: LogEnds) -> bool:
+    """Whether the log holds, before the position, the record that was there when it was noted."""
+    offset = position.next_offset - 1
+    if not ends.first <= offset < ends.end:
+        return position.next_offset == ends.first == 0
+    async for message in log_range(reader, position.partition, offset, offset + 1):
+        return record_hash(message.value or b"") == position.record_hash
+    return False

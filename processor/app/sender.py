@@ -49,6 +49,10 @@ class Sender:
     async def __aexit__(self, *_: object) -> None:
         await self._producer.stop()
 
+    async def partitions(self, topic: str) -> int:
+        """How many partitions the topic has."""
+        return len(await self._producer.partitions_for(topic))
+
     async def send(self, message: Outgoing) -> int:
         """Send a message; its offset, once the broker has it. Raises MessageTooLarge."""
         placed = await (await self.begin(message))
@@ -71,7 +75,7 @@ class Sender:
                     value=message.value,
                     key=message.key,
                     partition=message.partition,
-                    headers=message.headers,
+                    headers=list(message.headers),
                 )
             except MessageSizeTooLargeError as too_large:
                 raise MessageTooLarge(str(too_large)) from too_large

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from processor.app.errors import SettingsError
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
+WORKER_PREFIX = "STANDFAST_WORKER_"
 
 
 class SecurityProtocol(StrEnum):
@@ -112,15 +114,53 @@ class KafkaSettings(BaseSettings):
         return options
 
 
+class WorkerSettings(BaseSettings):
+    """How a worker works: STANDFAST_WORKER_GROUP and so on.
+
+    `calls_max` bounds the calls to the model that run at a time, `calls_per_tenant_max` those of
+    one tenant; `in_hand_max` the messages of one partition between delivery and acknowledgement;
+    `records_max` the records of the conversations in memory. `instance` names the worker in its
+    group, so that a restart within the session's time-out moves no partition. `replication` is what
+    the topics are checked for; `fetch_wait_ms` how long the broker may wait for messages to come.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=WORKER_PREFIX, env_ignore_empty=True, frozen=True, hide_input_in_errors=True
+    )
+
+    group: str = "standfast"
+    instance: str | None = None
+    store: Path = Path("standfast-worker.duckdb")
+    calls_max: int = Field(default=64, ge=1)
+    calls_per_tenant_max: int = Field(default=16, ge=1)
+    in_hand_max: int = Field(default=2_000, ge=1)
+    records_max: int = Field(default=500_000, ge=1)
+    recovery_seconds_max: float = Field(default=1_800.0, gt=0)
+    drain_seconds_max: float = Field(default=30.0, gt=0)
+    alert_tenants: frozenset[str] = frozenset()
+    replication: int = Field(default=3, ge=1)
+    fetch_wait_ms: int = Field(default=500, ge=1)
+
+
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:
     """The environment's settings, with another address if one is given. Raises SettingsError."""
     given = {} if bootstrap is None else {"bootstrap": bootstrap}
-    if bootstrap is None and not os.environ.get(f"{KAFKA_PREFIX}BOOTSTRAP"):
-        raise SettingsError(f"give --bootstrap HOST:PORT, or set {KAFKA_PREFIX}BOOTSTRAP")
-    try:
+    with _naming(KAFKA_PREFIX):
         return KafkaSettings(**given)  # type: ignore[arg-type] # the rest is in the environment
+
+
+def worker_settings(given: Mapping[str, Any]) -> WorkerSettings:
+    """The environment's settings, with others if some are given. Raises SettingsError."""
+    with _naming(WORKER_PREFIX):
+        return WorkerSettings(**given)
+
+
+@contextmanager
+def _naming(prefix: str) -> Iterator[None]:
+    """Turn what is wrong with settings into one line that names the first of them."""
+    try:
+        yield
     except ValidationError as invalid:
         first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
-        name = f"{KAFKA_PREFIX}{'_'.join(str(part) for part in first['loc'])}".upper()
-        problem = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{name.rstrip('_')}: {problem}") from None
+        name = f"{prefix}{'_'.join(str(part) for part in first['loc'])}".upper()
+        raise SettingsError(f"{name.rstrip('_')}: {first['msg']}") from invalid

@@ -42,6 +42,7 @@ COMMANDS = {
     "topics": "topics",
     "produce": "produce",
     "tail": "tail",
+    "worker": "worker",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""

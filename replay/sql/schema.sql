@@ -42,6 +42,12 @@ CREATE TABLE IF NOT EXISTS snapshots (
     conversation BLOB NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS positions (
+    partition INTEGER NOT NULL,
+    next_offset BIGINT NOT NULL,    -- the store has the partition's log before this offset
+    record_hash VARCHAR NOT NULL    -- SHA-256 of the record before it
+);
+
 CREATE OR REPLACE VIEW turns AS
 SELECT tenant_id, conversation_id, turn, sequence,
        data->>'$.utterance_id' AS utterance_id,

@@ -1,0 +1,84 @@
+"""The Faust app of a worker, and all that is peculiar to Faust.
+
+Topics are provisioned by us, the tables and the web server are not used, and the wait for messages
+in hand at a rebalance or at the end is our own, because Faust's has no limit.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast, final
+
+import faust
+from faust.transport.drivers import aiokafka as driver
+
+from processor.app.settings import KafkaSettings, WorkerSettings
+
+SESSION_SECONDS = 10.0
+REBALANCE_SECONDS = 20.0
+COMMIT_SECONDS = 0.5
+
+
+class _ConsumerThread(driver.AIOKafkaConsumerThread):
+    """The driver fixes how long a fetch may wait for messages; this makes it a setting."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        assert hasattr(consumer, "_fetch_max_wait_ms"), "aiokafka has changed"
+        consumer._fetch_max_wait_ms = cast(App, self.app).fetch_wait_ms
+        return consumer
+
+
+class _Consumer(driver.Consumer):
+    def _new_consumer_thread(self) -> Any:
+        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class _Transport(driver.Transport):
+    Consumer = _Consumer
+
+
+@final
+class App(faust.App):
+    """A Faust app whose consumer waits `fetch_wait_ms` for messages."""
+
+    fetch_wait_ms = 500
+
+    def _new_transport(self) -> Any:
+        return _Transport(self.conf.broker_consumer, self)
+
+
+def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
+    """An app without agents. Raises SettingsError."""
+    app = App(
+        settings.group,
+        broker=[f"aiokafka://{address}" for address in kafka.bootstrap.split(",")],
+        broker_credentials=_credentials(kafka),
+        store="memory://",
+        web_enabled=False,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        stream_wait_empty=False,
+        consumer_auto_offset_reset="earliest",
+        consumer_group_instance_id=settings.instance,
+        broker_session_timeout=SESSION_SECONDS,
+        broker_rebalance_timeout=REBALANCE_SECONDS,
+        broker_commit_interval=COMMIT_SECONDS,
+        broker_max_poll_interval=settings.recovery_seconds_max,
+        stream_buffer_maxsize=settings.in_hand_max,
+    )
+    app.fetch_wait_ms = settings.fetch_wait_ms
+    return app
+
+
+def _credentials(kafka: KafkaSettings) -> Any:
+    """What Faust calls the way to connect."""
+    context = kafka.ssl_context()
+    if kafka.security_protocol.sasl:
+        assert kafka.password is not None
+        return faust.SASLCredentials(
+            username=kafka.username,
+            password=kafka.password.get_secret_value(),
+            mechanism=kafka.sasl_mechanism.value,
+            ssl_context=context,
+        )
+    return None if context is None else faust.SSLCredentials(context=context)

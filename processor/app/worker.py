@@ -1,0 +1,294 @@
+"""The worker: Faust runs two thin agents, everything they do is somewhere else.
+
+The agents take a message, hand it over and go on; a message is acknowledged when it, and all before
+it on its partition, are done with. A rebalance begins a new epoch: calls are cancelled, what was in
+hand is forgotten (it comes again), and the log is folded up to the group's place before Faust
+delivers anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, final
+
+import faust
+import structlog
+from faust.types import TP
+
+from processor.app.dispatcher import Dispatcher, Lane
+from processor.app.faust_app import App, new_app
+from processor.app.intake import Intake, Place
+from processor.app.interpret import Unusable
+from processor.app.interpret_agent import EventTooLarge, InterpretAgent
+from processor.app.local_store import LocalStore
+from processor.app.messages import (
+    OPERATIONS,
+    UTTERANCES,
+    Delivered,
+    dead_letter_message,
+    derived_messages,
+    log_message,
+)
+from processor.app.partitions import partition_of
+from processor.app.progress import FoldProgress
+from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
+from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
+from processor.app.sender import MessageTooLarge, Sender
+from processor.app.settings import KafkaSettings, WorkerSettings
+from processor.engine.conversation import Conversation
+from processor.interpreter.port import Interpreter
+from schemas.log import LogEvent
+
+_log = structlog.get_logger(__name__)
+
+
+@final
+class Worker:
+    """One worker of a group. `failed` gets what must end it, if anything does."""
+
+    def __init__(
+        self,
+        settings: WorkerSettings,
+        kafka: KafkaSettings,
+        store: LocalStore,
+        sender: Sender,
+        interpreter: Interpreter | None = None,
+    ) -> None:
+        self.settings = settings
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.epoch = 0
+        self._kafka = kafka
+        self._connection = kafka.client_options()
+        self._store = store
+        self._sender = sender
+        self._progress = FoldProgress()
+        self._ready: dict[int, asyncio.Event] = {}
+        self._reduce = ReduceAgent(store, self._progress)
+        self._interpret = InterpretAgent(log=self, dead_letters=self, interpreter=interpreter)
+        self._dispatcher = Dispatcher(
+            running_max=settings.calls_max,
+            running_per_tenant_max=settings.calls_per_tenant_max,
+            on_crash=self._crash,
+        )
+        self._app = self._new_app()
+        self._intake = Intake(_ConsumerFlow(self._app), settings.in_hand_max)
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def _new_app(self) -> App:
+        app = new_app(self.settings, self._kafka)
+        for name, take in ((UTTERANCES, self._take_utterance), (OPERATIONS, self._take_event)):
+            self._add_agent(app, name, take)
+        app.on_partitions_revoked.connect(self._on_revoked)
+        app.on_rebalance_complete.connect(self._on_rebalance_complete)
+        return app
+
+    def _add_agent(
+        self, app: App, name: str, take: Callable[[faust.Event], Awaitable[None]]
+    ) -> None:
+        topic = app.topic(
+            name,
+            key_type=bytes,
+            value_type=bytes,
+            key_serializer="raw",
+            value_serializer="raw",
+            allow_empty=True,
+        )
+
+        async def agent(stream: Any) -> None:
+            async for event in stream.noack().events():
+                await take(event)
+
+        app.agent(topic, name=name, concurrency=1)(agent)
+
+    # -- the life of the worker -------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Join the group."""
+        self._partitions = await self._sender.partitions(UTTERANCES)
+        self._app.finalize()
+        await self._app.start()
+
+    async def drain(self) -> None:
+        """Finish what is in hand, take nothing new, commit, and leave the group."""
+        consumer = self._app.consumer
+        consumer.pause_partitions(consumer.assignment())
+        await self._dispatcher.idle()
+        await asyncio.gather(*self._tasks)
+        await consumer.commit()
+        await self._app.stop()
+
+    def is_ready(self) -> bool:
+        """Whether every partition it has is folded up to the end that was found at assignment."""
+        return bool(self._ready) and all(event.is_set() for event in self._ready.values())
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._crash(error)
+
+    def _crash(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+    # -- rebalances -------------------------------------------------------------------------------
+
+    async def _on_revoked(self, *_: object, **__: object) -> None:
+        self.epoch += 1
+        self._intake.forget()
+        await self._dispatcher.cancel()
+        for partition in self._ready:
+            self._progress.forget(partition)  # cancels who waits for it
+        self._ready = {}
+        self._store.forget_conversations()
+
+    async def _on_rebalance_complete(self, *_: object, **__: object) -> None:
+        epoch = self.epoch
+        partitions = sorted(
+            place.partition
+            for place in self._app.consumer.assignment()
+            if place.topic == OPERATIONS
+        )
+        self._ready = {partition: asyncio.Event() for partition in partitions}
+        try:
+            await self._recover(partitions, epoch)
+        except PartitionStopped as stopped:
+            self._crash(stopped)
+
+    async def _recover(self, partitions: list[int], epoch: int) -> None:
+        if not partitions:
+            return
+        async with log_reader(self._connection) as reader:
+            ends = await log_ends(reader, self._connection, self.settings.group, partitions)
+            starts = await self._starts(reader, ends)
+            for partition, (_, committed, end) in ends.items():
+                start = starts[partition]
+                self._progress.advance(partition, start)
+                async for message in log_range(reader, partition, start, committed):
+                    if self.epoch != epoch:
+                        return
+                    await self._reduce.fold(message)
+                self._progress.advance(partition, committed)
+                ready = self._ready[partition]
+                self._in_background(self._tell_when_folded(partition, end, ready))
+
+    async def _starts(self, reader: Any, ends: dict[int, LogEnds]) -> dict[int, int]:
+        """Where to go on folding each partition; a store of another log is thrown away."""
+        positions = await self._store.positions(list(ends))
+        for partition, position in positions.items():
+            if not await is_of_this_log(reader, position, ends[partition]):
+                _log.warning("store_of_another_log", partition=partition)
+                await self._store.start_again()
+                positions = {}
+                break
+        return {
+            partition: positions[partition].next_offset if partition in positions else first
+            for partition, (first, _, _) in ends.items()
+        }
+
+    async def _tell_when_folded(self, partition: int, end: int, ready: asyncio.Event) -> None:
+        if end > 0:
+            await self._progress.folded(partition, end - 1)
+        ready.set()
+
+    # -- the agents -------------------------------------------------------------------------------
+
+    async def _take_utterance(self, event: faust.Event) -> None:
+        message = _delivered(event)
+        done = self._intake.take(message, event)
+        if done is None:
+            return
+        tenant, _, conversation = (message.key or b"").decode(errors="replace").partition("/")
+        ready = self._ready.get(message.partition)
+
+        async def job() -> None:
+            if ready is not None:
+                await ready.wait()
+            await self._interpret.handle(message)
+            done()
+
+        self._dispatcher.submit(Lane(message.partition, tenant, conversation), job)
+
+    async def _take_event(self, event: faust.Event) -> None:
+        message = _delivered(event)
+        done = self._intake.take(message, event)
+        if done is None:
+            return
+        try:
+            folded = await self._reduce.fold(message)
+        except PartitionStopped as stopped:
+            self._crash(stopped)
+            return
+        if folded is None or not folded.derived:
+            done()
+            return
+        self._in_background(self._emit(folded, message.partition, done))
+
+    async def _emit(self, folded: Folded, partition: int, done: Callable[[], None]) -> None:
+        outgoing = derived_messages(
+            folded.derived, folded.event.at, partition, self.settings.alert_tenants
+        )
+        for sent in [await self._sender.begin(message) for message in outgoing]:
+            await sent
+        done()
+
+    # -- what the interpret agent sees of the log -------------------------------------------------
+
+    def partition_of(self, key: bytes) -> int:
+        """Where messages with the key belong."""
+        return partition_of(key, self._partitions)
+
+    async def conversation(
+        self, partition: int, tenant_id: str, conversation_id: str
+    ) -> Conversation:
+        """The conversation as far as its log is folded."""
+        del partition
+        return await self._store.conversation(tenant_id, conversation_id)
+
+    async def append(self, partition: int, event: LogEvent) -> int:
+        """Append to the log. Raises EventTooLarge."""
+        try:
+            return await self._sender.send(log_message(event, partition))
+        except MessageTooLarge as too_large:
+            raise EventTooLarge(str(too_large)) from too_large
+
+    async def folded(self, partition: int, offset: int) -> None:
+        """Return when the log is folded beyond the offset."""
+        await self._progress.folded(partition, offset)
+
+    async def write(self, message: Delivered, letter: Unusable, attempts: int) -> None:
+        """Write a dead letter, and return when the broker has it."""
+        await self._sender.send(dead_letter_message(message, letter, attempts))
+        _log.warning(
+            "dead_letter",
+            partition=message.partition,
+            offset=message.offset,
+            reason_class=letter.dead_letter_class.value,
+        )
+
+
+@final
+class _ConsumerFlow:
+    """Stops and resumes fetching of a partition."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def stop(self, place: Place) -> None:
+        """Fetch no more from it."""
+        self._app.consumer.on_buffer_full(TP(*place))
+
+    def resume(self, place: Place) -> None:
+        """Fetch from it again."""
+        self._app.consumer.on_buffer_drop(TP(*place))
+
+
+def _delivered(event: faust.Event) -> Delivered:
+    message = event.message
+    return Delivered(message.topic, message.partition, message.offset, message.key, message.value)

@@ -1,0 +1,115 @@
+"""`standfast worker`: folds what the topics bring, until it is asked to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import click
+
+from processor.app.embedded_broker import EmbeddedBroker
+from processor.app.local_store import LocalStore
+from processor.app.logs import configure_logs
+from processor.app.reduce_agent import PartitionStopped
+from processor.app.sender import Sender
+from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
+from processor.app.topics import Layout, check
+from processor.app.worker import Worker
+from processor.cli.errors import BadInputError
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import complain, write_json
+
+EMBEDDED_FETCH_WAIT_MS = 20
+"""That broker does not wake a fetch when messages come."""
+STOPPED_BY_LOG = 3
+"""The status when the log holds what this version does not understand."""
+
+
+@click.command()
+@bootstrap_option
+@click.option("--embedded-broker", is_flag=True, help="Start a broker in memory, for a try-out.")
+@click.option(
+    "--store", type=click.Path(dir_okay=False, path_type=Path), help="This worker's own file."
+)
+@click.option("--print-settings", is_flag=True, help="Print the settings and end; no secrets.")
+def worker(
+    bootstrap: str | None, embedded_broker: bool, store: Path | None, print_settings: bool
+) -> int:
+    """Interpret and reduce the conversations of the partitions that the group gives it.
+
+    Settings are read from STANDFAST_WORKER_... and STANDFAST_KAFKA_...
+    """
+    settings = worker_settings({} if store is None else {"store": store})
+    if embedded_broker:
+        broker = EmbeddedBroker()
+        kafka = kafka_settings(broker.bootstrap)
+        settings = settings.model_copy(update={"fetch_wait_ms": EMBEDDED_FETCH_WAIT_MS})
+        click.echo(f"broker {broker.bootstrap}")
+    else:
+        kafka = kafka_settings(bootstrap)
+    if print_settings:
+        write_json({"worker": _printable(settings), "kafka": _printable(kafka)})
+        return 0
+    configure_logs()
+    return run_async(lambda stop: _serve(settings, kafka, stop, embedded_broker))
+
+
+async def _serve(
+    settings: WorkerSettings, kafka: KafkaSettings, stop: AskedToStop, embedded: bool
+) -> int:
+    if not embedded:
+        await _require_topics(settings, kafka)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max))
+        sender = await stack.enter_async_context(Sender(kafka.client_options()))
+        running = Worker(settings, kafka, store, sender)
+        await running.start()
+        asked = asyncio.create_task(_until(stop))
+        await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
+        if running.failed.done():
+            asked.cancel()
+            failure = running.failed.exception()
+            if isinstance(failure, PartitionStopped):
+                complain(str(failure))
+                _leave(STOPPED_BY_LOG)
+            assert failure is not None
+            raise failure
+        try:
+            async with asyncio.timeout(settings.drain_seconds_max):
+                await running.drain()
+                await stack.aclose()
+        except TimeoutError:
+            complain(
+                f"not drained in {settings.drain_seconds_max:g} s; what is in hand comes again"
+            )
+            _leave(1)
+    return 0
+
+
+async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:
+    """Refuse to start on topics that are not as they should be."""
+    layout = Layout(None, settings.replication, tuple(sorted(settings.alert_tenants)))
+    mismatches = await check(kafka, layout)
+    if mismatches:
+        raise BadInputError(
+            f"{mismatches[0]} (and {len(mismatches) - 1} more); see standfast topics check"
+            if len(mismatches) > 1
+            else f"{mismatches[0]}; see standfast topics check"
+        )
+
+
+def _printable(settings: KafkaSettings | WorkerSettings) -> object:
+    return settings.model_dump(mode="json")
+
+
+def _leave(status: int) -> None:
+    """End the process now: threads of a broken connection may never end by themselves."""
+    logging.shutdown()
+    os._exit(status)
+
+
+async def _until(stop: AskedToStop) -> None:
+    await stop.wait()
