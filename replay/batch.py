@@ -11,6 +11,7 @@ import duckdb
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
 from schemas.derived import DerivedEvent
+from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
@@ -25,7 +26,8 @@ class Batch:
     def __init__(self) -> None:
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
-        self._snapshots: list[list[object]] = [[] for _ in range(7)]
+        self._snapshots: list[list[object]] = [[] for _ in range(8)]
+        self._keys: set[str] = set()
         self._bytes = 0
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
@@ -46,6 +48,7 @@ class Batch:
             stored,
         )
         _add(self._log, row)
+        self._keys.add(conversation_key(event.tenant_id, event.conversation_id))
         self._bytes += len(stored)
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
@@ -74,10 +77,15 @@ class Batch:
             conversation.turn,
             SNAPSHOT_FORMAT,
             conversation.state_digest(),
+            hashlib.sha256(dumped).hexdigest(),
             dumped,
         )
         _add(self._snapshots, row)
         self._bytes += len(dumped)
+
+    def has(self, key: str) -> bool:
+        """Whether events of this conversation wait."""
+        return key in self._keys
 
     def is_empty(self) -> bool:
         """Whether nothing waits."""

@@ -1,13 +1,12 @@
 """The DuckDB store of one process: logs, derived events and snapshots, written in batches.
 
 A batch is one transaction, so a process that is killed leaves whole events or none. Reading back a
-conversation takes its newest snapshot and folds the rest of its log.
+conversation takes its newest snapshot and folds the rest of its log; see `reading.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -16,34 +15,28 @@ from typing import Self, final
 import duckdb
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
-from processor.engine.snapshot import SNAPSHOT_FORMAT, load
 from replay.batch import Batch
+from replay.errors import StoreError as StoreError
+from replay.known import KnownConversations
+from replay.reading import ConversationReader
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
-from schemas.wire import canonical_bytes, decode_log_event
+from schemas.wire import canonical_bytes
 
-STORE_FORMAT = 1
-SNAPSHOT_FIRST = 8
-
-
-class StoreError(RuntimeError):
-    """The file cannot be used; `str(error)` is one line that says why and what to do."""
+STORE_FORMAT = 2
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """One event of the log as it was stored."""
+def _snapshot_sequences() -> Iterator[int]:
+    """8, and whenever the log has grown by half since the last: a snapshot costs O(1) per event."""
+    sequence = 8
+    while sequence < 2**60:
+        yield sequence
+        sequence += sequence // 2
 
-    sequence: int
-    turn: int
-    digest: str
-    state_digest: str
-    record_hash: str
-    event: bytes
+
+SNAPSHOT_SEQUENCES = frozenset(_snapshot_sequences())
 
 
 @final
@@ -54,13 +47,7 @@ class Store:
         self.path = path
         self._connection = _connect(path, read_only=read_only)
         self._batch = Batch()
-        self._snapshot_sequences: dict[str, int] = {}
-        self._stored = {
-            conversation_key(tenant, conversation)
-            for tenant, conversation in self._connection.execute(
-                "SELECT DISTINCT tenant_id, conversation_id FROM log"
-            ).fetchall()
-        }
+        self._known = None if read_only else KnownConversations(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -87,11 +74,10 @@ class Store:
         for place, each in enumerate(derived):
             batch.add_derived(each, place)
         key = conversation_key(event.tenant_id, event.conversation_id)
-        self._stored.add(key)
-        last = self._snapshot_sequences.get(key, 0)
-        if event.sequence >= max(SNAPSHOT_FIRST, last + last // 2):
+        if self._known is not None:
+            self._known.add(key)
+        if event.sequence in SNAPSHOT_SEQUENCES:
             batch.add_snapshot(conversation)
-            self._snapshot_sequences[key] = event.sequence
         if batch.is_full():
             self.flush()
 
@@ -107,11 +93,6 @@ class Store:
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot write: {_first_line(error)}") from error
         self._batch = Batch()
-
-    def forget(self, conversation: Conversation) -> None:
-        """The conversation leaves memory; it will be read again when it is needed."""
-        key = conversation_key(conversation.tenant_id, conversation.conversation_id)
-        self._snapshot_sequences.pop(key, None)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -130,39 +111,20 @@ class Store:
     ) -> Conversation | None:
         """The conversation right after a turn (None: after its whole log).
 
-        None if the log does not reach that turn. Raises StoreError if the log does not fold.
+        None if the log does not reach that turn. Raises StoreError if what was stored of it was
+        altered.
         """
-        if conversation_key(tenant_id, conversation_id) not in self._stored:
+        key = conversation_key(tenant_id, conversation_id)
+        if self._known is not None and key not in self._known:
             return None
-        self.flush()
-        last = self._last_sequence(tenant_id, conversation_id, turn)
-        if last is None:
-            return None
-        conversation = self._newest_snapshot(tenant_id, conversation_id, last, bounds)
-        if conversation is None:
-            conversation = Conversation.empty(tenant_id, conversation_id, bounds)
-        for stored in self.log(tenant_id, conversation_id, conversation.sequence, last):
-            refused = advance(conversation, decode_log_event(stored.event))
-            if isinstance(refused, Refused):
-                raise StoreError(
-                    f"{self.path}: event {stored.sequence} of {tenant_id}/{conversation_id} "
-                    f"does not fold: {refused.reason}"
-                )
-        return conversation
-
-    def log(
-        self, tenant_id: str, conversation_id: str, after: int = 0, until: int | None = None
-    ) -> Iterator[StoredEvent]:
-        """The stored events with after < sequence <= until, in order."""
-        rows = self._connection.cursor().execute(
-            "SELECT sequence, turn, digest, state_digest, record_hash, event FROM log "
-            "WHERE tenant_id = ? AND conversation_id = ? AND sequence > ? "
-            "AND sequence <= coalesce(?, sequence) ORDER BY sequence",
-            [tenant_id, conversation_id, after, until],
-        )
-        while chunk := rows.fetchmany(1_000):
-            for row in chunk:
-                yield StoredEvent(*row)
+        try:
+            if self._batch.has(key):
+                self.flush()
+            reader = ConversationReader(self._connection, self.path, tenant_id, conversation_id)
+            return reader.at(turn, bounds)
+        except StoreError:
+            self.flush()  # one damaged conversation must not cost what waits of the others
+            raise
 
     def conversations(self) -> list[tuple[str, str, int]]:
         """Every (tenant, conversation, number of turns), in order."""
@@ -171,31 +133,6 @@ class Store:
             "SELECT tenant_id, conversation_id, max(turn) FROM log "
             "GROUP BY ALL ORDER BY tenant_id, conversation_id"
         ).fetchall()
-
-    def _last_sequence(self, tenant_id: str, conversation_id: str, turn: int | None) -> int | None:
-        """The last event of the log, or the event that took the turn."""
-        row = self._connection.execute(
-            "SELECT max(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ?"
-            if turn is None
-            else "SELECT min(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ? "
-            "AND turn = ?",
-            [tenant_id, conversation_id, *([] if turn is None else [turn])],
-        ).fetchone()
-        return None if row is None else row[0]
-
-    def _newest_snapshot(
-        self, tenant_id: str, conversation_id: str, until: int, bounds: Bounds | None
-    ) -> Conversation | None:
-        row = self._connection.execute(
-            "SELECT sequence, conversation FROM snapshots WHERE tenant_id = ? "
-            "AND conversation_id = ? AND sequence <= ? AND format = ? "
-            "ORDER BY sequence DESC LIMIT 1",
-            [tenant_id, conversation_id, until, SNAPSHOT_FORMAT],
-        ).fetchone()
-        if row is None:
-            return None
-        self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
-        return load(row[1], bounds)
 
 
 def _connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:

@@ -112,4 +112,3 @@ class OneProcess:
         ):
             _, dropped = self._live.popitem(last=False)
             self._records -= len(dropped.state.records)
-            self.store.forget(dropped)
