@@ -15,8 +15,9 @@ from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
-BATCH_EVENTS_MAX = 5_000
-BATCH_BYTES_MAX = 16 * 1024 * 1024
+BATCH_EVENTS_MAX = 2_000
+BATCH_BYTES_MAX = 4 * 1024 * 1024
+DUCKDB_BYTES_MIN = 128 * 1024 * 1024
 
 
 @final
@@ -35,15 +36,15 @@ def record_hash(stored: bytes) -> str:
 
 @final
 class Batch:
-    """Rows that wait to be written, column by column."""
+    """Rows that wait to be written, column by column; `bytes` is about what they hold."""
 
     def __init__(self) -> None:
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
-        self._snapshots: list[list[object]] = [[] for _ in range(7)]
+        self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._keys: set[str] = set()
         self._positions: dict[int, Position] = {}
-        self._bytes = 0
+        self.bytes = 0
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
         """An event that was folded just now, and its canonical bytes."""
@@ -64,7 +65,7 @@ class Batch:
         )
         _add(self._log, row)
         self._keys.add(conversation_key(event.tenant_id, event.conversation_id))
-        self._bytes += len(stored)
+        self.bytes += len(stored)
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
         """A derived event; `place` counts those of the same log event before it."""
@@ -80,7 +81,7 @@ class Batch:
             data,
         )
         _add(self._derived, row)
-        self._bytes += len(data)
+        self.bytes += len(data)
 
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now."""
@@ -92,17 +93,19 @@ class Batch:
             conversation.turn,
             SNAPSHOT_FORMAT,
             conversation.state_digest(),
+            len(dumped),
+            hashlib.sha256(dumped).hexdigest(),
             dumped,
         )
         _add(self._snapshots, row)
-        self._bytes += len(dumped)
+        self.bytes += len(dumped)
 
     def reach(self, position: Position) -> None:
         """With this batch the store has a partition's log up to here."""
         self._positions[position.partition] = position
 
-    def keys(self) -> Iterable[str]:
-        """The conversations of the events that wait."""
+    def conversations(self) -> Iterable[str]:
+        """The keys of the conversations of which events wait."""
         return self._keys
 
     def has(self, key: str) -> bool:
@@ -115,7 +118,7 @@ class Batch:
 
     def is_full(self) -> bool:
         """Whether it is time to write."""
-        return len(self._log[0]) >= BATCH_EVENTS_MAX or self._bytes >= BATCH_BYTES_MAX
+        return len(self._log[0]) >= BATCH_EVENTS_MAX or self.bytes >= BATCH_BYTES_MAX
 
     def write(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Insert all rows; one unnest per column is far quicker than a statement per row."""
@@ -130,6 +133,28 @@ class Batch:
         for position in self._positions.values():
             connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
             connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
+
+
+@final
+class MemoryLimit:
+    """What DuckDB may hold in memory; left alone, it keeps most of what it wrote there.
+
+    Writing takes several times what is written, so the largest snapshot raises the limit: by little
+    beside what its conversation itself takes.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._bytes = 0
+        rows = connection.execute("SELECT coalesce(max(size), 0) FROM snapshots").fetchall()
+        self.make_room(rows[0][0])
+
+    def make_room(self, written: int) -> None:
+        """Let so many bytes be written or read at once. Raises duckdb.Error."""
+        needed = DUCKDB_BYTES_MIN + 4 * max(0, written - BATCH_BYTES_MAX)
+        if needed > self._bytes:
+            self._bytes = needed
+            self._connection.execute(f"SET memory_limit = '{needed}B'")
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

@@ -3,13 +3,12 @@
 A batch is one transaction, so a process that is killed leaves whole events or none. Nothing is
 committed behind the back of whoever appends: `append` commits at most what was appended before, and
 only when that has become too much; everything else is `flush`. Reading back a
-conversation takes its newest snapshot and folds the rest of its log.
+conversation takes its newest snapshot and folds the rest of its log; see `reading.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
@@ -17,30 +16,27 @@ from typing import Self, final
 import duckdb
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
-from processor.engine.snapshot import SNAPSHOT_FORMAT, load
-from replay.batch import Batch, Position
-from replay.store_file import StoreError, Watch, connect, first_line
+from replay.batch import Batch, MemoryLimit, Position
+from replay.errors import StoreError
+from replay.known import KnownConversations
+from replay.reading import ConversationReader
+from replay.store_file import Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
-from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
-
-SNAPSHOT_FIRST = 8
+from schemas.wire import canonical_bytes, decode_derived_event
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """One event of the log as it was stored."""
+def _snapshot_sequences() -> Iterator[int]:
+    """8, and whenever the log has grown by half since the last: a snapshot costs O(1) per event."""
+    sequence = 8
+    while sequence < 2**60:
+        yield sequence
+        sequence += sequence // 2
 
-    sequence: int
-    turn: int
-    digest: str
-    state_digest: str
-    record_hash: str
-    event: bytes
+
+SNAPSHOT_SEQUENCES = frozenset(_snapshot_sequences())
 
 
 @final
@@ -52,13 +48,8 @@ class Store:
         self._connection = connect(path, read_only=read_only)
         self._watch = None if read_only else Watch(path)
         self._batch = Batch()
-        self._snapshot_sequences: dict[str, int] = {}
-        self._stored = {
-            conversation_key(tenant, conversation)
-            for tenant, conversation in self._connection.execute(
-                "SELECT DISTINCT tenant_id, conversation_id FROM log"
-            ).fetchall()
-        }
+        self._memory = None if read_only else MemoryLimit(self._connection)
+        self._known = None if read_only else KnownConversations(self._connection)
 
     def __enter__(self) -> Self:
         return self
@@ -93,11 +84,10 @@ class Store:
         for place, each in enumerate(derived):
             batch.add_derived(each, place)
         key = conversation_key(event.tenant_id, event.conversation_id)
-        self._stored.add(key)
-        last = self._snapshot_sequences.get(key, 0)
-        if event.sequence >= max(SNAPSHOT_FIRST, last + last // 2):
+        if self._known is not None:
+            self._known.add(key)
+        if event.sequence in SNAPSHOT_SEQUENCES:
             batch.add_snapshot(conversation)
-            self._snapshot_sequences[key] = event.sequence
 
     def flush(self) -> None:
         """Write what is waiting, in one transaction."""
@@ -107,6 +97,8 @@ class Store:
         self._watch.check()
         connection = self._connection
         try:
+            if self._memory is not None:
+                self._memory.make_room(self._batch.bytes)
             connection.begin()
             self._batch.write(connection)
             connection.commit()
@@ -122,7 +114,9 @@ class Store:
             self.flush()
         finally:
             self._batch = waiting
-        self._stored.update(batch.keys())
+        if self._known is not None:
+            for key in batch.conversations():
+                self._known.add(key)
 
     def positions(self, partitions: Sequence[int]) -> dict[int, Position]:
         """Up to where the store has the log of these partitions, as far as it has anything."""
@@ -146,11 +140,6 @@ class Store:
             place,
         ).fetchall()
         return tuple(decode_derived_event(kind, data.encode()) for kind, data in rows)
-
-    def forget(self, conversation: Conversation) -> None:
-        """The conversation leaves memory; it will be read again when it is needed."""
-        key = conversation_key(conversation.tenant_id, conversation.conversation_id)
-        self._snapshot_sequences.pop(key, None)
 
     def _close(self) -> None:
         try:
@@ -176,39 +165,20 @@ class Store:
         """The conversation right after a turn (None: after its whole log).
 
         Turn 0 is what a setup leaves, or nothing at all; what was only checked is not part of it.
-        None if the log does not reach that turn. Raises StoreError if the log does not fold.
+        None if the log does not reach that turn. Raises StoreError if what was stored of it was
+        altered.
         """
-        if conversation_key(tenant_id, conversation_id) not in self._stored:
+        key = conversation_key(tenant_id, conversation_id)
+        if self._known is not None and key not in self._known:
             return None
-        self.flush()
-        last = self._last_sequence(tenant_id, conversation_id, turn)
-        if last is None:
-            return None
-        conversation = self._newest_snapshot(tenant_id, conversation_id, last, bounds)
-        if conversation is None:
-            conversation = Conversation.empty(tenant_id, conversation_id, bounds)
-        for stored in self.log(tenant_id, conversation_id, conversation.sequence, last):
-            refused = advance(conversation, decode_log_event(stored.event))
-            if isinstance(refused, Refused):
-                raise StoreError(
-                    f"{self.path}: event {stored.sequence} of {tenant_id}/{conversation_id} "
-                    f"does not fold: {refused.reason}"
-                )
-        return conversation
-
-    def log(
-        self, tenant_id: str, conversation_id: str, after: int = 0, until: int | None = None
-    ) -> Iterator[StoredEvent]:
-        """The stored events with after < sequence <= until, in order."""
-        rows = self._connection.cursor().execute(
-            "SELECT sequence, turn, digest, state_digest, record_hash, event FROM log "
-            "WHERE tenant_id = ? AND conversation_id = ? AND sequence > ? "
-            "AND sequence <= coalesce(?, sequence) ORDER BY sequence",
-            [tenant_id, conversation_id, after, until],
-        )
-        while chunk := rows.fetchmany(1_000):
-            for row in chunk:
-                yield StoredEvent(*row)
+        try:
+            if self._batch.has(key):
+                self.flush()
+            reader = ConversationReader(self._connection, self.path, tenant_id, conversation_id)
+            return reader.at(turn, bounds)
+        except StoreError:
+            self.flush()  # one damaged conversation must not cost what waits of the others
+            raise
 
     def conversations(self) -> list[tuple[str, str, int]]:
         """Every (tenant, conversation, number of turns), in order."""
@@ -228,33 +198,3 @@ class Store:
             [list(column) for column in zip(*drafts, strict=True)],
         ).fetchone()
         return row is not None
-
-    def _last_sequence(self, tenant_id: str, conversation_id: str, turn: int | None) -> int | None:
-        """The last event of the log, or the event that took the turn; 0 if nothing took turn 0."""
-        row = self._connection.execute(
-            "SELECT max(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ?"
-            if turn is None
-            else "SELECT min(sequence) FROM log WHERE tenant_id = ? AND conversation_id = ? "
-            "AND turn = ? AND type <> 'standfast.candidate.v1'",
-            [tenant_id, conversation_id, *([] if turn is None else [turn])],
-        ).fetchone()
-        last = None if row is None else row[0]
-        return 0 if last is None and turn == 0 else last
-
-    def _newest_snapshot(
-        self, tenant_id: str, conversation_id: str, until: int, bounds: Bounds | None
-    ) -> Conversation | None:
-        row = self._connection.execute(
-            "SELECT sequence, conversation FROM snapshots WHERE tenant_id = ? "
-            "AND conversation_id = ? AND sequence <= ? AND format = ? "
-            "ORDER BY sequence DESC LIMIT 1",
-            [tenant_id, conversation_id, until, SNAPSHOT_FORMAT],
-        ).fetchone()
-        if row is None:
-            return None
-        try:
-            conversation = load(row[1], bounds)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            return None  # damaged; the log has everything that it had
-        self._snapshot_sequences[conversation_key(tenant_id, conversation_id)] = row[0]
-        return conversation

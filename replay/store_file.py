@@ -13,13 +13,11 @@ from typing import final
 
 import duckdb
 
+from replay.errors import StoreError
+
 STORE_FORMAT = 2
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
-
-
-class StoreError(RuntimeError):
-    """The file cannot be used; `str(error)` is one line that says why and what to do."""
 
 
 def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:

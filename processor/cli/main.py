@@ -24,7 +24,7 @@ from processor.cli.output import (
 )
 from processor.cli.stop import end_at_once_when_interrupted
 from processor.engine.snapshot import SnapshotFormatError
-from replay.store_file import StoreError
+from replay.errors import StoreError
 from schemas.wire import WireError
 
 BAD_INPUT = 2

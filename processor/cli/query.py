@@ -24,8 +24,9 @@ from processor.engine.retraction import why as support_tree
 from processor.engine.verify import verify_record
 from processor.render.context import render_context
 from processor.render.view import history_view, record_line, state_view, why_line, why_view
+from replay.errors import StoreError
 from replay.store import Store
-from replay.store_file import StoreError, first_line
+from replay.store_file import first_line
 from schemas.derived import Outcome
 
 Parameters = ParamSpec("Parameters")

@@ -8,6 +8,7 @@ from typing import final
 
 from processor.engine.digest import GENESIS, StateDigest
 from processor.engine.plausibility.bounds import Bounds
+from processor.engine.record import NO_RECORDS
 from processor.engine.state import State
 from schemas.derived import MISSING_TURNS_MAX, Coverage
 
@@ -51,3 +52,13 @@ class Conversation:
             return _COMPLETE
         newest = tuple(islice(reversed(self.missing), MISSING_TURNS_MAX))
         return Coverage(complete=False, missing_turns=newest[::-1], missing_count=len(self.missing))
+
+    def release(self) -> None:
+        """Free the memory of a conversation that is not used again, without the garbage collector.
+
+        Records and their dependents hold each other, and collecting that costs as much as all the
+        conversations that stay.
+        """
+        for record in self.state.records.values():
+            record.dependents = NO_RECORDS
+            record.corroborated = ()

@@ -90,7 +90,7 @@ def test_two_workers_share_the_work(empty_kafka: Kafka, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_handled_is_a_dead_letter(empty_kafka: Kafka, tmp_path: Path) -> None:
-    """Bytes, keys and partitions that are wrong: kept as they came, with the reason; work goes on."""
+    """Bytes, keys and partitions that are wrong are kept as they came; work goes on."""
     make_topics(empty_kafka.bootstrap)
     good = utterances(40, seed=4)
     line = orjson.dumps(good[0])

@@ -163,7 +163,8 @@ def places(store: Path) -> list[Place]:
     """The log of a store, by its digests."""
     with duckdb.connect(str(store), read_only=True) as connection:
         rows = connection.execute(
-            "SELECT tenant_id, conversation_id, sequence, digest, state_digest FROM log ORDER BY ALL"
+            "SELECT tenant_id, conversation_id, sequence, digest, state_digest "
+            "FROM log ORDER BY ALL"
         ).fetchall()
     return [Place(*row) for row in rows]
 

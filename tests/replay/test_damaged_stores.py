@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from processor.engine.snapshot import dump
+from replay.errors import StoreError
 from replay.store import Store
-from replay.store_file import StoreError
 from tests.app.test_one_process import run
 from tests.benchmarks.conversations import utterances
 
@@ -110,10 +110,10 @@ def test_another_layout_is_refused(tmp_path: Path, sound: Path, statement: str) 
 
 @pytest.mark.parametrize("key", ["records", "utterances", "roles", "updates", "problems"])
 @pytest.mark.parametrize("value", [None, [[1]], "missing"])
-def test_a_snapshot_that_cannot_be_read_is_passed_over(
+def test_a_snapshot_that_cannot_be_read_is_named(
     tmp_path: Path, sound: Path, key: str, value: object
 ) -> None:
-    """The log has everything that a snapshot has, so the answer is the same."""
+    """Its bytes are not those that were stored; without it the log gives the same answer."""
     path = tmp_path / "store.duckdb"
     path.write_bytes(sound.read_bytes())
     with duckdb.connect(str(path)) as connection:
@@ -128,6 +128,12 @@ def test_a_snapshot_that_cannot_be_read_is_passed_over(
                 "UPDATE snapshots SET conversation = ? WHERE sequence = ?",
                 [orjson.dumps(fields), sequence],
             )
+    with Store(path, read_only=True) as store:
+        (tenant_id, conversation_id, _), *_ = store.conversations()
+        with pytest.raises(StoreError, match="snapshot"):
+            store.conversation(tenant_id, conversation_id)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("DELETE FROM snapshots")
     assert answers(path) == answers(sound)
 
 

@@ -16,7 +16,8 @@ import pytest
 
 from processor.app.one_process import OneProcess
 from processor.engine.snapshot import dump
-from replay.store import Store, StoreError
+from replay.errors import StoreError
+from replay.store import Store
 from tests.app.test_one_process import as_stream, digests, run, statement
 from tests.benchmarks.conversations import utterances
 

@@ -1,0 +1,7 @@
+"""Why a store cannot be used."""
+
+from __future__ import annotations
+
+
+class StoreError(RuntimeError):
+    """The file cannot be used; `str(error)` is one line that says why and what to do."""

@@ -1,0 +1,198 @@
+"""Reads one conversation out of a store and believes nothing on the way.
+
+Whatever is read is compared with what was stored beside it: the bytes of an event with their hash,
+what folding it gives with its two digests, a snapshot with its hash and with the log event it was
+taken at, and the end of the log with what came of it. So an altered row that matters to the answer
+is named, and one that does not matter cannot change it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import duckdb
+
+from processor.engine.conversation import Conversation
+from processor.engine.fold import Refused, advance
+from processor.engine.plausibility.bounds import Bounds
+from processor.engine.snapshot import SNAPSHOT_FORMAT, load
+from replay.errors import StoreError
+from schemas.ids import conversation_key
+from schemas.wire import decode_log_event
+
+SETUP_TYPE = "standfast.setup.v1"
+PAGE_EVENTS = 500
+"""Events that are read at once, so that a long log is never in memory as a whole."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One event of the log as it was stored."""
+
+    sequence: int
+    turn: int
+    type: str
+    digest: str
+    state_digest: str
+    record_hash: str
+    event: bytes
+
+
+@final
+class ConversationReader:
+    """Reads one conversation at any turn. Raises StoreError naming what was altered."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        path: Path,
+        tenant_id: str,
+        conversation_id: str,
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._ids = (tenant_id, conversation_id)
+
+    def at(self, turn: int | None, bounds: Bounds | None = None) -> Conversation | None:
+        """The conversation right after a turn (None: after its whole log).
+
+        None if there is no such log, or if it does not reach that turn.
+        """
+        if turn == 0:
+            return self._at_the_start(bounds)
+        conversation = self._newest_snapshot(turn, bounds)
+        if conversation is None:
+            conversation = Conversation.empty(*self._ids, bounds)
+        for stored in self.events(conversation.sequence, turn):
+            self._fold(conversation, stored)
+            if conversation.turn == turn:
+                return conversation
+        self._check_end(conversation)
+        return conversation if turn is None and conversation.sequence > 0 else None
+
+    def _at_the_start(self, bounds: Bounds | None) -> Conversation | None:
+        """What a setup leaves, or nothing at all: what was only checked is no part of it."""
+        first = next(self.events(), None)
+        if first is None:
+            return None
+        conversation = Conversation.empty(*self._ids, bounds)
+        if first.type == SETUP_TYPE:
+            self._fold(conversation, first)
+        return conversation
+
+    def events(self, after: int = 0, turn: int | None = None) -> Iterator[StoredEvent]:
+        """The stored events after a sequence and up to a turn, in order, as they are."""
+        while True:
+            rows = self._rows(
+                "SELECT sequence, turn, type, digest, state_digest, record_hash, event FROM log "
+                "WHERE tenant_id = ? AND conversation_id = ? "
+                "AND sequence > ? AND sequence <= ? AND turn <= coalesce(?, turn) "
+                "ORDER BY sequence",
+                after,
+                after + PAGE_EVENTS,
+                turn,
+            )
+            for row in rows:
+                yield StoredEvent(*row)
+            if not rows:
+                return
+            after += PAGE_EVENTS
+
+    def _newest_snapshot(self, turn: int | None, bounds: Bounds | None) -> Conversation | None:
+        """The newest snapshot from before the turn, once it agrees with the log."""
+        ((sequence,),) = self._rows(
+            "SELECT max(sequence) FROM snapshots WHERE tenant_id = ? AND conversation_id = ? "
+            "AND format = ? AND turn < coalesce(?, turn + 1)",
+            SNAPSHOT_FORMAT,
+            turn,
+        )
+        if sequence is None:
+            return None
+        (taken_at, state_digest, bytes_hash, dumped), *_ = self._rows(
+            "SELECT turn, state_digest, bytes_hash, conversation FROM snapshots "
+            "WHERE tenant_id = ? AND conversation_id = ? AND sequence = ? AND format = ?",
+            sequence,
+            SNAPSHOT_FORMAT,
+        )
+        if hashlib.sha256(dumped).hexdigest() != bytes_hash:
+            raise self._bad_snapshot(sequence, "its bytes have another hash")
+        try:
+            conversation = load(dumped, bounds)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise self._bad_snapshot(sequence, "its bytes cannot be read") from error
+        found = (conversation.tenant_id, conversation.conversation_id, conversation.sequence)
+        if found != (*self._ids, sequence):
+            raise self._bad_snapshot(sequence, "it belongs elsewhere")
+        if (conversation.turn, conversation.state_digest()) != (taken_at, state_digest):
+            raise self._bad_snapshot(sequence, "its turn or state digest is another")
+        self._check_against_log(conversation)
+        return conversation
+
+    def _check_against_log(self, conversation: Conversation) -> None:
+        """A snapshot says what the log says of the event that it was taken at."""
+        sequence = conversation.sequence
+        stored = next(self.events(sequence - 1), None)
+        if stored is None or stored.sequence != sequence:
+            raise self._bad_event(sequence, "is missing")
+        self._check_bytes(stored)
+        if _disagreement(conversation, stored) is not None:
+            raise self._bad_snapshot(sequence, "it disagrees with the log event it was taken at")
+
+    def _fold(self, conversation: Conversation, stored: StoredEvent) -> None:
+        self._check_bytes(stored)
+        try:
+            refused = advance(conversation, decode_log_event(stored.event))
+        except ValueError as invalid:
+            raise self._bad_event(stored.sequence, f"cannot be read: {invalid}") from invalid
+        if isinstance(refused, Refused):
+            raise self._bad_event(stored.sequence, f"does not fold: {refused.reason}")
+        wrong = _disagreement(conversation, stored)
+        if wrong is not None:
+            raise self._bad_event(stored.sequence, f"was altered: its {wrong} is another")
+
+    def _check_bytes(self, stored: StoredEvent) -> None:
+        if hashlib.sha256(stored.event).hexdigest() != stored.record_hash:
+            raise self._bad_event(stored.sequence, "was altered: its bytes have another hash")
+
+    def _check_end(self, conversation: Conversation) -> None:
+        """Nothing came of events that are not there."""
+        of_conversation = "WHERE tenant_id = ? AND conversation_id = ?"
+        ((last,),) = self._connection.execute(
+            f"SELECT max(sequence) FROM (SELECT sequence FROM log {of_conversation} "
+            f"UNION ALL SELECT sequence FROM derived {of_conversation} "
+            f"UNION ALL SELECT sequence FROM snapshots {of_conversation})",
+            [*self._ids] * 3,
+        ).fetchall()
+        if last is not None and last > conversation.sequence:
+            raise self._bad_event(conversation.sequence + 1, "is missing")
+
+    def _rows(self, query: str, *parameters: object) -> list[Any]:
+        return self._connection.execute(query, [*self._ids, *parameters]).fetchall()
+
+    def _bad_event(self, sequence: int, what: str) -> StoreError:
+        return StoreError(f"{self._path}: event {sequence} of {self._name()} {what}")
+
+    def _bad_snapshot(self, sequence: int, what: str) -> StoreError:
+        return StoreError(
+            f"{self._path}: the snapshot of {self._name()} at event {sequence} was altered: "
+            f"{what}; deleted from the table snapshots, it is done without"
+        )
+
+    def _name(self) -> str:
+        return conversation_key(*self._ids)
+
+
+def _disagreement(conversation: Conversation, stored: StoredEvent) -> str | None:
+    """The first column that disagrees with the conversation after the event, or None."""
+    if stored.turn != conversation.turn:
+        return "turn"
+    if stored.digest != conversation.digest:
+        return "digest"
+    if stored.state_digest != conversation.state_digest():
+        return "state_digest"
+    return None
