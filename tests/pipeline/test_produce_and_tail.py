@@ -105,7 +105,7 @@ def test_a_scenario_arrives_whole_in_order_and_as_it_was_written(bootstrap: str)
 
 
 def test_every_conversation_lies_where_other_clients_put_it(bootstrap: str) -> None:
-    """librdkafka, told to use Java's hash, chooses the same partitions."""
+    """The client librdkafka, told to use Java's hash, chooses the same partitions."""
     from confluent_kafka import Producer
 
     keys = [b"tenant-%d/conversation-%d" % (n % 7, n) for n in range(60)]
