@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -145,6 +146,8 @@ class WorkerSettings(BaseSettings):
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:
     """The environment's settings, with another address if one is given. Raises SettingsError."""
     given = {} if bootstrap is None else {"bootstrap": bootstrap}
+    if bootstrap is None and not os.environ.get(f"{KAFKA_PREFIX}BOOTSTRAP"):
+        raise SettingsError(f"give --bootstrap HOST:PORT, or set {KAFKA_PREFIX}BOOTSTRAP")
     with _naming(KAFKA_PREFIX):
         return KafkaSettings(**given)  # type: ignore[arg-type] # the rest is in the environment
 
@@ -163,4 +166,5 @@ def _naming(prefix: str) -> Iterator[None]:
     except ValidationError as invalid:
         first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
         name = f"{prefix}{'_'.join(str(part) for part in first['loc'])}".upper()
-        raise SettingsError(f"{name.rstrip('_')}: {first['msg']}") from invalid
+        problem = first["msg"].removeprefix("Value error, ")
+        raise SettingsError(f"{name.rstrip('_')}: {problem}") from invalid

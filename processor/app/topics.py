@@ -7,6 +7,7 @@ its owner's business. What does not fit is reported.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -24,15 +25,16 @@ PARTITIONS = 12
 REPLICATION = 3
 IN_SYNC_MAX = 2
 """Writes wait for two replicas wherever there are two, so that one machine may be lost."""
+TOPIC_SETTING = "topic"
+"""Stands where the topic itself is missing or cannot be read."""
 PARTITIONS_SETTING = "partitions"
 REPLICATION_SETTING = "replication"
 IN_SYNC_SETTING = "min.insync.replicas"
 
 _VISIBLE_SECONDS_MAX = 10.0
+_LOOK_SECONDS = 0.05
 _AT_LEAST = frozenset({REPLICATION_SETTING, IN_SYNC_SETTING, "retention.ms", "retention.bytes"})
 """Keeping more, or longer, than asked for is no mismatch."""
-_UNKNOWN_TOPIC = 3
-_LEADER_NOT_AVAILABLE = 5
 _ALREADY_EXISTS = 36
 
 
@@ -108,6 +110,7 @@ async def create(settings: KafkaSettings, layout: Layout) -> Created:
         missing = {name: topic for name, topic in layout.topics() if name not in found}
         if unfit or not missing:
             return Created((), unfit)
+        await _need_controller(settings, admin)
         partitions = layout.partitions or _common_count(found) or PARTITIONS
         asked = [
             NewTopic(
@@ -121,8 +124,7 @@ async def create(settings: KafkaSettings, layout: Layout) -> Created:
             for name, topic in missing.items()
         ]
         _raise_refused(settings, await admin.create_topics(asked))
-        await _until_visible(admin, list(missing))
-        return Created(tuple(missing), await _check(admin, layout))
+        return Created(tuple(missing), await _check_new(admin, layout, missing))
 
 
 async def partition_count(settings: KafkaSettings, name: str) -> int:
@@ -139,6 +141,18 @@ async def partition_count(settings: KafkaSettings, name: str) -> int:
 async def _check(admin: Any, layout: Layout) -> tuple[Mismatch, ...]:
     found = await _find(admin, [name for name, _ in layout.topics()])
     return tuple(_compare(layout, found))
+
+
+async def _check_new(admin: Any, layout: Layout, new: Iterable[str]) -> tuple[Mismatch, ...]:
+    """The same, once the new topics are known to whichever broker is asked."""
+    unknown = {(name, TOPIC_SETTING) for name in new}
+    deadline = time.monotonic() + _VISIBLE_SECONDS_MAX
+    while True:
+        mismatches = await _check(admin, layout)
+        seen = {(mismatch.topic, mismatch.setting) for mismatch in mismatches}
+        if seen.isdisjoint(unknown) or time.monotonic() > deadline:
+            return mismatches
+        await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _find(admin: Any, names: list[str]) -> dict[str, Found]:
@@ -169,10 +183,10 @@ def _compare(layout: Layout, found: dict[str, Found]) -> Iterator[Mismatch]:
     for name, topic in layout.topics():
         actual = found.get(name)
         if actual is None:
-            yield Mismatch(name, "topic", "missing", "there")
+            yield Mismatch(name, TOPIC_SETTING, "missing", "there")
             continue
         if actual.problem:
-            yield Mismatch(name, "topic", f"unreadable ({actual.problem})", "readable")
+            yield Mismatch(name, TOPIC_SETTING, f"unreadable ({actual.problem})", "readable")
             continue
         expected: dict[str, int | str] = {
             PARTITIONS_SETTING: partitions,
@@ -216,22 +230,19 @@ def _limit(value: int) -> float:
     return float("inf") if value == UNLIMITED else value
 
 
+async def _need_controller(settings: KafkaSettings, admin: Any) -> None:
+    """Raise BrokerError where nobody creates topics, as with the embedded broker."""
+    cluster = await admin.describe_cluster()
+    if cluster["controller_id"] not in {broker["node_id"] for broker in cluster["brokers"]}:
+        raise BrokerError(
+            f"{settings.bootstrap}: topics cannot be created there; "
+            "an embedded broker makes them on first use"
+        )
+
+
 def _raise_refused(settings: KafkaSettings, response: Any) -> None:
     """Raise BrokerError for a topic that was not created; another may have created it meanwhile."""
     for name, code, *message in response.topic_errors:
         if code not in (0, _ALREADY_EXISTS):
             said = next(iter(message), None) or for_code(code).__name__
             raise BrokerError(f"{settings.bootstrap}: topic {name} was not created: {said}")
-
-
-async def _until_visible(admin: Any, names: Iterable[str]) -> None:
-    """Wait until every partition of the new topics has a leader."""
-    async with asyncio.timeout(_VISIBLE_SECONDS_MAX):
-        while True:
-            topics = await admin.describe_topics(list(names))
-            errors = {topic["error_code"] for topic in topics} | {
-                partition["error_code"] for topic in topics for partition in topic["partitions"]
-            }
-            if errors.isdisjoint({_UNKNOWN_TOPIC, _LEADER_NOT_AVAILABLE}):
-                return
-            await asyncio.sleep(0.05)

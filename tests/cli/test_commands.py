@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
+from processor.cli.main import COMMANDS
 from processor.scenarios import scenario_bytes
 
 Json = dict[str, Any]
@@ -96,6 +97,10 @@ def test_a_bad_line_is_named_on_stderr_and_kept_and_the_status_is_2(tmp_path: Pa
         ("run", "-", "--rules", "99"),
         ("state", "--db", "no-such.duckdb", "--conversation", "c"),
         ("verify", "--db", "no-such.duckdb", "--conversation", "c"),
+        ("topics", "create", "--bootstrap", "127.0.0.1:1", "--tenant", "a/b"),
+        ("topics", "check", "--bootstrap", "127.0.0.1:1", "--partitions", "0"),
+        ("topics", "drop"),
+        ("tail", "verdicts", "--bootstrap", "127.0.0.1:1", "--conversation", "a b"),
         ("no-such-command",),
     ],
 )
@@ -110,7 +115,7 @@ def test_bad_usage_is_one_line_on_stderr_and_status_2(arguments: tuple[str, ...]
 def test_help_shows_every_command() -> None:
     """`standfast --help` lists the commands that work."""
     shown = standfast("--help").stdout.decode()
-    for command in ("run", "state", "verify", "affected", "why", "history", "context", "holds"):
+    for command in COMMANDS:
         assert f"  {command} " in shown
 
 

@@ -25,6 +25,8 @@ async def create(bootstrap: str, name: str, replicas: int = 1, **settings: str) 
     await admin.start()
     try:
         await admin.create_topics([NewTopic(name, 1, replicas, topic_configs=settings)])
+        while name not in await admin.list_topics():
+            await asyncio.sleep(0.05)
     finally:
         await admin.close()
 
