@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -47,7 +48,6 @@ def worker(
         broker = EmbeddedBroker()
         kafka = kafka_settings(broker.bootstrap)
         settings = settings.model_copy(update={"fetch_wait_ms": EMBEDDED_FETCH_WAIT_MS})
-        click.echo(f"broker {broker.bootstrap}")
     else:
         kafka = kafka_settings(bootstrap)
     if print_settings:
@@ -65,6 +65,11 @@ async def _serve(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max))
         sender = await stack.enter_async_context(Sender(kafka.client_options()))
+        if embedded:
+            for _, topic in Layout().topics():
+                await sender.partitions(topic.name)  # which makes it
+            click.echo(f"broker {kafka.bootstrap}")
+            sys.stdout.flush()
         running = Worker(settings, kafka, store, sender)
         await running.start()
         asked = asyncio.create_task(_until(stop))
