@@ -86,6 +86,7 @@ class Batch:
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now."""
         dumped = dump(conversation)
+        conversation.spent_at_snapshot = conversation.state.model.spent
         row = (
             conversation.tenant_id,
             conversation.conversation_id,

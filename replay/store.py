@@ -8,7 +8,7 @@ conversation takes its newest snapshot and folds the rest of its log; see `readi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, final
@@ -21,22 +21,12 @@ from replay.batch import Batch, MemoryLimit, Position
 from replay.errors import StoreError
 from replay.known import KnownConversations
 from replay.reading import ConversationReader
+from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes, decode_derived_event
-
-
-def _snapshot_sequences() -> Iterator[int]:
-    """8, and whenever the log has grown by half since the last: a snapshot costs O(1) per event."""
-    sequence = 8
-    while sequence < 2**60:
-        yield sequence
-        sequence += sequence // 2
-
-
-SNAPSHOT_SEQUENCES = frozenset(_snapshot_sequences())
 
 
 @final
@@ -86,7 +76,7 @@ class Store:
         key = conversation_key(event.tenant_id, event.conversation_id)
         if self._known is not None:
             self._known.add(key)
-        if event.sequence in SNAPSHOT_SEQUENCES:
+        if is_snapshot_due(conversation):
             batch.add_snapshot(conversation)
 
     def flush(self) -> None:

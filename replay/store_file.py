@@ -35,6 +35,8 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         raise StoreError(f"{path}: cannot open: {error.strerror}") from error
     if found is not None and not stat.S_ISREG(found.st_mode):
         raise StoreError(f"{path}: not a regular file")
+    if found is not None and found.st_size and not _is_duckdb(path):
+        raise StoreError(f"{path}: not a standfast store")
     if not read_only and (found is None or found.st_size == 0):
         _create(path)
     try:
@@ -50,6 +52,14 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
         connection.close()
         raise
     return connection
+
+
+def _is_duckdb(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except OSError as error:
+        raise StoreError(f"{path}: cannot open: {error.strerror}") from error
 
 
 def first_line(error: duckdb.Error) -> str:

@@ -18,6 +18,7 @@ from typing import TypeVar, final
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from replay.batch import Batch, Position, record_hash
+from replay.snapshots import is_snapshot_due
 from replay.store import Store
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
@@ -27,7 +28,6 @@ from schemas.wire import canonical_bytes
 CONVERSATION_WEIGHT = 8
 """What a conversation costs beside its records, in records."""
 WRITE_SECONDS_MAX = 1.0
-SNAPSHOT_FIRST = 8
 
 Answer = TypeVar("Answer")
 
@@ -116,7 +116,7 @@ class LocalStore:
         self._batch.add_log(conversation, event, stored)
         for place, each in enumerate(derived):
             self._batch.add_derived(each, place)
-        if is_snapshot_due(event.sequence):
+        if is_snapshot_due(conversation):
             self._batch.add_snapshot(conversation)
         self.passed_over(message)
         self._hold(conversation)
@@ -165,11 +165,3 @@ class LocalStore:
 
     async def _run(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-
-
-def is_snapshot_due(sequence: int) -> bool:
-    """Whether to take a snapshot after this event: at 8, and each time the log grew by half."""
-    due = SNAPSHOT_FIRST
-    while due < sequence:
-        due += due // 2
-    return due == sequence

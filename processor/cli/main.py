@@ -85,6 +85,7 @@ def _status() -> int:
         return 0
     except click.exceptions.NoArgsIsHelpError as usage:
         click.echo(usage.format_message())
+        complain("no command was given")
         return BAD_INPUT
     except click.ClickException as usage:
         return _failed(usage.format_message())

@@ -72,6 +72,10 @@ def _on_conversation(
     return command
 
 
+WHY_LINES_MAX = 50_000
+"""A person reads no more; wide maps have millions of links."""
+
+
 @click.command()
 @_on_conversation
 def state(conversation: Conversation, as_json: bool) -> int:
@@ -135,8 +139,10 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
     if as_json:
         write_json(why_view(steps))
         return 0
-    for step in steps:
+    for step in steps[:WHY_LINES_MAX]:
         click.echo(printable(why_line(conversation.state, step)))
+    if len(steps) > WHY_LINES_MAX:
+        click.echo(f"... and {len(steps) - WHY_LINES_MAX:,} more lines; --json has all of them")
     return 0
 
 

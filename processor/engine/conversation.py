@@ -22,6 +22,7 @@ class Conversation:
 
     `utterances` maps every utterance id in the log to its digest. `missing` maps each
     turn that could not be interpreted, and was not filled since, to its utterance id; turns ascend.
+    `spent_at_snapshot` is what the model had spent, in this process, at the last snapshot.
     """
 
     tenant_id: str
@@ -34,6 +35,7 @@ class Conversation:
     utterances: dict[str, bytes] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
     digests: StateDigest = field(default_factory=StateDigest)
+    spent_at_snapshot: int = field(default=0, compare=False)
 
     @classmethod
     def empty(

@@ -30,10 +30,18 @@ from schemas.operations import (
 from schemas.wire import WireError
 
 NATIVE = Interpretation(interpreter="native")
+FORMULA_CHARS_MAX = 65_536
+"""Of all formulas written as text: a tree of one takes about fifty times as many bytes."""
 
 
 def parse_formulas(operations: Sequence[Operation]) -> tuple[Operation, ...]:
     """The operations with every formula as a tree. Raises WireError naming the field."""
+    chars = sum(map(_formula_chars, operations))
+    if chars > FORMULA_CHARS_MAX:
+        raise WireError(
+            "operations",
+            f"{chars:,} characters of formulas; an utterance may have {FORMULA_CHARS_MAX:,}",
+        )
     return tuple(
         _parse_operation(operation, f"operations.{index}")
         for index, operation in enumerate(operations)
@@ -104,6 +112,33 @@ def _tree(formula: FormulaInput | None, place: str) -> FormulaInput | None:
     except FormulaError as error:
         raise WireError(f"{place}.formula", str(error)) from error
     return to_wire(parsed)
+
+
+def _formula_chars(operation: Operation) -> int:
+    match operation:
+        case Observe() | Hypothesize():
+            return _chars(operation.formula) + sum(map(_chars_in, operation.premises))
+        case Support() | Undermine():
+            return _chars_in(operation.evidence)
+        case Revise():
+            return _chars_in(operation.by)
+        case Resolve():
+            decision = 0 if operation.decision is None else _chars_in(operation.decision)
+            return decision + sum(map(_chars_in, operation.premises))
+        case ExpandAwareness() | Question():
+            return 0
+        case _:
+            assert_never(operation)
+
+
+def _chars_in(reference: Reference) -> int:
+    if isinstance(reference, str):
+        return 0
+    return _chars(reference.formula) + sum(map(_chars_in, reference.premises))
+
+
+def _chars(formula: FormulaInput | None) -> int:
+    return len(formula) if isinstance(formula, str) else 0
 
 
 def _has_inline(references: References) -> bool:

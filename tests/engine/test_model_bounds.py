@@ -137,7 +137,7 @@ def test_a_conflict_too_large_to_trace_disputes_what_brought_it_alone() -> None:
         turn = given_.say(*operations)
     assert [note.code for note in turn.notes] == ["bound_exceeded", "announcement_withheld"]
     assert set(given_.conversation.state.disputed) == {"x"}
-    full = Given(Bounds(steps=10**9))
+    full = Given(Bounds(steps=10**9, turn_steps=10**9))
     for operations in one_against_all():
         turn = full.say(*operations)
     assert set(full.conversation.state.disputed) == {"x", *(f"o{n}" for n in range(100))}

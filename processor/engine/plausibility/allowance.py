@@ -6,7 +6,7 @@ there when the turn began is free, because caches hold it or are filled once; wh
 and what it takes back before that, is paid for by the first question that looks at it. So a turn
 costs what it changes, however long the log is, and what is charged depends on no cache.
 
-The whole cost of all views of a turn has the same bound: that is the time after which a process
+The whole cost of all views of a turn has a bound of its own: that is the time after which a process
 that has just started knows as much as one that was there all the time.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import final
 
-from processor.engine.plausibility.bounds import BoundExceeded, Meter
+from processor.engine.plausibility.bounds import BoundExceeded, Bounds, Meter
 from processor.engine.plausibility.perspective import View
 
 
@@ -27,10 +27,10 @@ class Allowance:
     Places are serial numbers of the log: a view is paid up to, and without, the entry at one.
     """
 
-    def __init__(self, limit: int, length: int) -> None:
+    def __init__(self, bounds: Bounds, length: int) -> None:
         """For a turn that begins with so many entries in the log."""
-        self.meter = Meter(limit)
-        self._limit = limit
+        self.meter = Meter(min(bounds.turn_steps, bounds.steps))
+        self._limit = bounds.steps
         self._settled = length
         self._paid: dict[View, int] = {}
         self._costs: dict[View, int] = {}

@@ -171,6 +171,14 @@ def most_plausible(state: State, agent: str, worlds: WorldSet, meter: Meter) -> 
     return _complete(state.upgrades, agent, state.cells(agent), best, lawful, meter)
 
 
+def met_cells(worlds: WorldSet, cells: Cells, meter: Meter) -> WorldSet:
+    """All worlds of the cells in which the set has one. Raises BoundExceeded."""
+    meter.spend(pairs=worlds.spread_pairs(cells))
+    met = worlds.spread(cells)
+    meter.spend(met.nodes)
+    return met
+
+
 def _carried(state: State, agent: str) -> Best:
     """The best worlds of a state from those of the state before it."""
     before = state.previous
@@ -184,7 +192,7 @@ def _carried(state: State, agent: str) -> Best:
         news = state.upgrades.promoted(agent, meter)
         first = news & state.law
         best = _complete(state.upgrades.older, agent, cells, old & news, first, meter)
-        best = best | (old & ~best.spread(cells))
+        best = best | (old & ~met_cells(best, cells, meter))
     else:  # a smaller law, or smaller cells, some of which lost their best worlds
         news = state.law if state.told is None else state.told
         best = _complete(state.upgrades, agent, cells, old & news, state.law, meter)
@@ -201,7 +209,7 @@ def _complete(
     meter: Meter,
 ) -> WorldSet:
     """`best`, and the most plausible of `worlds` in the cells that have no world in `best`."""
-    missed = worlds & ~best.spread(cells)
+    missed = worlds & ~met_cells(best, cells, meter)
     if missed.is_empty():
         return best
     return best | _filtered(upgrades, agent, cells, missed, meter)
@@ -221,5 +229,5 @@ def _filtered(
         kept = worlds & promoted
         meter.spend(kept.nodes, worlds.pairs_with(promoted))
         if not kept.is_empty():
-            worlds = kept | (worlds & ~kept.spread(cells))
+            worlds = kept | (worlds & ~met_cells(kept, cells, meter))
     return worlds

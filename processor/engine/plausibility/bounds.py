@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+FAILURES_MAX = 8
+"""How many operations of a turn may be given up before it has taken all that it may."""
 NODES_PER_STEP = 512
 PAIRS_PER_STEP = 4_096
 """A step is one operation on world sets, one more for each so many nodes of its result, and one
@@ -22,14 +24,15 @@ class Bounds:
 
     `variables` counts those that the log and the question together depend on; `nodes` those of one
     world set; `perspectives` those that the nested modalities of one question need; `worlds` how
-    many worlds a listing may have. `steps` counts operations on world sets, and holds twice: for
-    the views of the log that the questions of one turn look at, from its first entry on, and for
-    what the turn adds to them.
+    many worlds a listing may have. `steps` counts the operations on world sets for the views of the
+    log that the questions of one turn look at, from its first entry on; `turn_steps` those that the
+    turn adds with what it says, asks and supposes.
     """
 
     variables: int = 4_096
     nodes: int = 50_000
     steps: int = 100_000
+    turn_steps: int = 30_000
     perspectives: int = 128
     worlds: int = 4_096
 
@@ -74,6 +77,13 @@ class Meter:
         `pairs` are those of a node of one operand with one of the other that it may have to visit.
         """
         self.charge(1 + nodes // NODES_PER_STEP + pairs // PAIRS_PER_STEP)
+
+    def fail(self) -> None:
+        """Account for an operation that was given up because its result has too many nodes.
+
+        It took about as long as an operation may; a few of them are as much as a turn may take.
+        """
+        self.spent += 1 + self._limit // FAILURES_MAX
 
     def charge(self, steps: int) -> None:
         """Account for so many steps. Raises BoundExceeded (steps)."""

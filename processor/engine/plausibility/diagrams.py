@@ -170,6 +170,10 @@ class DiagramSet:
         """Whether all its worlds are known to agree on the variables at these positions."""
         return not positions & ~(self.signs.true | self.signs.false)
 
+    def spread_pairs(self, visible: tuple[str, ...]) -> int:
+        """What `spread` may cost: hiding a variable joins the two branches below it."""
+        return self.nodes * self.nodes if visible else 0
+
     def spread(self, visible: tuple[str, ...]) -> DiagramSet:
         """Every world that agrees with some world of the set on the visible variables."""
         if self.is_empty():

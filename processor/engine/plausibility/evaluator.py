@@ -61,6 +61,7 @@ class Evaluator:
     """The caches between a log and its answers.
 
     `spoken_of` are the variables of formulas that will enter the log at the end of this turn.
+    `spent` counts the steps that all turns took so far in this process.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class Evaluator:
         self._replay = Replay(self._new_space(0), bounds)
         self._turn: Allowance | None = None
         self.spoken_of: tuple[str, ...] = ()
+        self.spent = 0
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -85,6 +87,7 @@ class Evaluator:
         try:
             yield
         finally:
+            self.spent += self._turn.meter.spent
             self._turn = None
             self.spoken_of = ()
 
@@ -95,14 +98,12 @@ class Evaluator:
         """
         allowance = self._begin()
         allowance.meter.spend()
-        was_fresh = self._replay.is_fresh()
         try:
-            return self._ask(formula, question, allowance)
-        except OutOfMemory:
-            self._renew()
-            if was_fresh:
-                raise
-            return self._ask(formula, question, allowance)
+            return self._ask_in_vain_once(formula, question, allowance)
+        except BoundExceeded as bound:
+            if bound.bound == "nodes":
+                allowance.meter.fail()
+            raise
 
     def kinds(self, agents: Sequence[str], formula: Formula) -> list[str]:
         """The first of the agents for each kind, which has heard and sees the same.
@@ -157,6 +158,18 @@ class Evaluator:
             self._relevance.sync(self._log)
             self._replay = replay
 
+    def _ask_in_vain_once(
+        self, formula: Formula, question: Question[Answer], allowance: Allowance
+    ) -> Answer:
+        was_fresh = self._replay.is_fresh()
+        try:
+            return self._ask(formula, question, allowance)
+        except OutOfMemory:
+            self._renew()
+            if was_fresh:
+                raise
+            return self._ask(formula, question, allowance)
+
     def _ask(self, formula: Formula, question: Question[Answer], allowance: Allowance) -> Answer:
         fragile = self._relevance.fragile(atoms(formula))
         if not fragile:
@@ -207,7 +220,7 @@ class Evaluator:
     def _begin(self) -> Allowance:
         """What the next question may take, when all is up to date with the log."""
         self._sync()
-        return self._turn or Allowance(self._bounds.steps, len(self._log.entries))
+        return self._turn or Allowance(self._bounds, len(self._log.entries))
 
     def _sync(self) -> None:
         """Cut the replay where the log, or awareness that it depends on, has changed."""

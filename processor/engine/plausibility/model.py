@@ -108,6 +108,11 @@ class Model:
         """The variables of the formulas that this turn will say, as far as it was told."""
         return self._evaluator.spoken_of
 
+    @property
+    def spent(self) -> int:
+        """The steps that turns took since the model was made or loaded."""
+        return self._evaluator.spent
+
     def speak_of(self, formulas: Iterable[Formula]) -> None:
         """Tell that this turn will say some formulas, so that caches can prepare for them."""
         names = [name for formula in formulas for name in atoms(formula)]

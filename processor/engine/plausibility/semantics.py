@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import assert_never, final
 
-from processor.engine.plausibility.beliefs import State, best_worlds
+from processor.engine.plausibility.beliefs import State, best_worlds, met_cells
 from processor.engine.plausibility.bounds import Meter
 from processor.engine.plausibility.formula import (
     And,
@@ -128,7 +128,7 @@ def _truth(formula: Formula, scene: Scene, here: Perspective, meter: Meter) -> W
             there = seen_by(here, agent)
             state = scene.states[there]
             doubts = best_worlds(state, agent).worlds & ~truth(inner, scene, there, meter)
-            return ~doubts.spread(state.cells(agent))
+            return ~met_cells(doubts, state.cells(agent), meter)
         case Common(agents, inner):
             return _common(agents, inner, scene, here, meter)
         case Aware(agent, inner):
@@ -155,7 +155,7 @@ def _knows(agent: str, formula: Formula, scene: Scene, here: Perspective, meter:
     there = seen_by(here, agent)
     state = scene.states[there]
     exceptions = state.law & ~truth(formula, scene, there, meter)
-    return ~exceptions.spread(state.cells(agent))
+    return ~met_cells(exceptions, state.cells(agent), meter)
 
 
 def _common(
@@ -170,7 +170,7 @@ def _common(
     while True:
         reaching = nowhere
         for seen in cells:
-            reaching = reaching | exceptions.spread(seen)
+            reaching = reaching | met_cells(exceptions, seen, meter)
             meter.spend(reaching.nodes)
         more = reaching & state.law & ~exceptions
         if more.is_empty():

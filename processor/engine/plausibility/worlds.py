@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol, Self, final
 
 EXPLICIT_VARIABLES_MAX = 16
+_SPREAD_PAIRS = 8_192
 
 
 class WorldSet(Protocol):
@@ -41,6 +42,9 @@ class WorldSet(Protocol):
 
         False may also mean that nobody looked.
         """
+
+    def spread_pairs(self, visible: tuple[str, ...]) -> int:
+        """What `spread` may cost, in pairs of nodes."""
 
     def spread(self, visible: tuple[str, ...]) -> Self:
         """Every world that agrees with some world of the set on the visible variables.
@@ -178,6 +182,10 @@ class ExplicitSet:
     def decides(self, positions: int) -> bool:
         """Not known: with few variables it is not worth knowing."""
         return False
+
+    def spread_pairs(self, _: tuple[str, ...]) -> int:
+        """What `spread` may cost: a constant, because the width is not a function of the set."""
+        return _SPREAD_PAIRS
 
     def spread(self, visible: tuple[str, ...]) -> Self:
         """Every world that agrees with some world of the set on the visible variables."""
