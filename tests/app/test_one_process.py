@@ -136,6 +136,19 @@ def test_a_formula_error_says_where_in_the_text(tmp_path: Path) -> None:
     assert "4" in letter.problem
 
 
+def test_the_formulas_of_an_utterance_have_a_size(tmp_path: Path) -> None:
+    """Many long ones are refused before any is parsed, wherever they stand; a few are read."""
+    long = " & ".join(f"variable_{number:04}" for number in range(450))
+    inline = {"record": "e", "claim": "e", "formula": long}
+    operation = {"op": "undermine", "target": "h", "evidence": inline}
+    few, many = statement(1, operations=[operation] * 8), statement(2, operations=[operation] * 9)
+    read, refused = run(tmp_path, [few, many])
+    assert isinstance(read, Processed)
+    assert isinstance(refused, DeadLetter)
+    assert refused.place == "operations"
+    assert "characters of formulas" in refused.problem
+
+
 def test_memory_stays_flat_under_bad_lines(tmp_path: Path) -> None:
     """Two hundred lines of a megabyte and more cost no more memory than twenty."""
 

@@ -112,6 +112,23 @@ def test_bad_usage_is_one_line_on_stderr_and_status_2(arguments: tuple[str, ...]
     assert b"Traceback" not in ran.stderr
 
 
+def test_a_file_that_is_no_store_is_said_to_be_none(tmp_path: Path) -> None:
+    """Whatever its name says it is."""
+    for name in ("lines.jsonl", "table.parquet", "store.duckdb"):
+        path = tmp_path / name
+        path.write_bytes(b'{"conversation_id": "c"}\n')
+        asked = standfast("state", "--db", path, "--conversation", "c")
+        assert asked.returncode == 2
+        assert asked.stderr.decode() == f"standfast: {path}: not a standfast store\n"
+
+
+def test_no_command_is_bad_usage() -> None:
+    """The help, and one line on standard error."""
+    asked = standfast()
+    assert (asked.returncode, asked.stderr) == (2, b"standfast: no command was given\n")
+    assert b"verify" in asked.stdout
+
+
 def test_help_shows_every_command() -> None:
     """`standfast --help` lists the commands that work."""
     shown = standfast("--help").stdout.decode()

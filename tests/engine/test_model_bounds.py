@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from processor.engine.plausibility.bounds import (
     Bounds,
     CommonKnowledgeUndefined,
 )
-from processor.engine.plausibility.diagrams import DiagramSet
+from processor.engine.plausibility.diagrams import DiagramSet, DiagramSpace
 from processor.engine.plausibility.syntax import parse
 from processor.engine.snapshot import dump, load
 from schemas.derived import NoteCode, Standing
@@ -70,7 +71,15 @@ def large_diagrams() -> Turns:
         yield [observe(f"o{n}", formula=f"(a{n} <-> b{60 - n}) | (a{n // 2} <-> ~b{n})")]
 
 
+def diagrams_that_explode() -> Turns:
+    """Every one of these formulas is given up because its diagram is too large."""
+    names = [f"v{n}" for n in range(60)]
+    pairs = [f"({names[n]} & {names[59 - (7 * n) % 60]})" for n in range(60)]
+    yield [observe(f"o{n}", formula=" | ".join(pairs[n % 3 :])) for n in range(60)]
+
+
 HOSTILE = [
+    diagrams_that_explode,
     many_observations_at_once,
     hypotheses_given_up,
     clues,
@@ -102,6 +111,28 @@ def test_a_turn_does_not_take_more_than_the_bound(
         most = max(most, count)
         assert {each.code for each in turn.rejections} <= {"bound_exceeded", "unknown_reference"}
     assert 20 < most <= 4 * steps
+
+
+def test_operations_that_are_given_up_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn may run into the bound on nodes a few times, and not with each of its operations."""
+    failures = 0
+    bounded = DiagramSpace.bounded
+
+    def counted(space: DiagramSpace, root: Any, signs: Any) -> DiagramSet:
+        nonlocal failures
+        try:
+            return bounded(space, root, signs)
+        except BoundExceeded:
+            failures += 1
+            raise
+
+    monkeypatch.setattr(DiagramSpace, "bounded", counted)
+    conversation = Given(Bounds(nodes=500))
+    (operations,) = diagrams_that_explode()
+    turn = conversation.say(*operations)
+    assert 0 < failures <= 10
+    assert turn.rejections == ()
+    assert [note.code for note in turn.notes] == ["announcement_withheld"] * 60
 
 
 def test_what_is_observed_or_withdrawn_is_kept_beyond_the_bound() -> None:
