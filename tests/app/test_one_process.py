@@ -138,7 +138,7 @@ def test_a_formula_error_says_where_in_the_text(tmp_path: Path) -> None:
 
 def test_the_formulas_of_an_utterance_have_a_size(tmp_path: Path) -> None:
     """Many long ones are refused before any is parsed, wherever they stand; a few are read."""
-    long = " & ".join(f"variable_{number:04}" for number in range(450))
+    long = " & ".join(f"{'v' * 40}{number:04}" for number in range(160))
     inline = {"record": "e", "claim": "e", "formula": long}
     operation = {"op": "undermine", "target": "h", "evidence": inline}
     few, many = statement(1, operations=[operation] * 8), statement(2, operations=[operation] * 9)
