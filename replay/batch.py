@@ -15,20 +15,21 @@ from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
-BATCH_EVENTS_MAX = 5_000
-BATCH_BYTES_MAX = 16 * 1024 * 1024
+BATCH_EVENTS_MAX = 2_000
+BATCH_BYTES_MAX = 4 * 1024 * 1024
+DUCKDB_BYTES_MIN = 64 * 1024 * 1024
 
 
 @final
 class Batch:
-    """Rows that wait to be written, column by column."""
+    """Rows that wait to be written, column by column; `bytes` is about what they hold."""
 
     def __init__(self) -> None:
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
-        self._snapshots: list[list[object]] = [[] for _ in range(8)]
+        self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._keys: set[str] = set()
-        self._bytes = 0
+        self.bytes = 0
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
         """An event that was folded just now, and its canonical bytes."""
@@ -49,7 +50,7 @@ class Batch:
         )
         _add(self._log, row)
         self._keys.add(conversation_key(event.tenant_id, event.conversation_id))
-        self._bytes += len(stored)
+        self.bytes += len(stored)
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
         """A derived event; `place` counts those of the same log event before it."""
@@ -65,7 +66,7 @@ class Batch:
             data,
         )
         _add(self._derived, row)
-        self._bytes += len(data)
+        self.bytes += len(data)
 
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now."""
@@ -77,11 +78,12 @@ class Batch:
             conversation.turn,
             SNAPSHOT_FORMAT,
             conversation.state_digest(),
+            len(dumped),
             hashlib.sha256(dumped).hexdigest(),
             dumped,
         )
         _add(self._snapshots, row)
-        self._bytes += len(dumped)
+        self.bytes += len(dumped)
 
     def has(self, key: str) -> bool:
         """Whether events of this conversation wait."""
@@ -93,7 +95,7 @@ class Batch:
 
     def is_full(self) -> bool:
         """Whether it is time to write."""
-        return len(self._log[0]) >= BATCH_EVENTS_MAX or self._bytes >= BATCH_BYTES_MAX
+        return len(self._log[0]) >= BATCH_EVENTS_MAX or self.bytes >= BATCH_BYTES_MAX
 
     def write(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Insert all rows; one unnest per column is far quicker than a statement per row."""
@@ -105,6 +107,29 @@ class Batch:
             if columns[0]:
                 unnested = ", ".join("unnest(?)" for _ in columns)
                 connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+
+
+@final
+class MemoryLimit:
+    """What DuckDB may hold in memory; left alone, it keeps most of what it wrote there.
+
+    Writing takes several times what is written, so the largest snapshot raises the limit: by little
+    beside what its conversation itself takes.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        connection.execute("SET threads = 1")  # each more would keep buffers of its own
+        self._bytes = 0
+        rows = connection.execute("SELECT coalesce(max(size), 0) FROM snapshots").fetchall()
+        self.make_room(rows[0][0])
+
+    def make_room(self, written: int) -> None:
+        """Let so many bytes be written or read at once. Raises duckdb.Error."""
+        needed = DUCKDB_BYTES_MIN + 4 * max(0, written - BATCH_BYTES_MAX)
+        if needed > self._bytes:
+            self._bytes = needed
+            self._connection.execute(f"SET memory_limit = '{needed}B'")
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

@@ -24,7 +24,7 @@ from replay.errors import StoreError
 from schemas.ids import conversation_key
 from schemas.wire import decode_log_event
 
-PAGE_EVENTS = 5_000
+PAGE_EVENTS = 500
 """Events that are read at once, so that a long log is never in memory as a whole."""
 
 

@@ -16,7 +16,7 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
-from replay.batch import Batch
+from replay.batch import Batch, MemoryLimit
 from replay.errors import StoreError as StoreError
 from replay.known import KnownConversations
 from replay.reading import ConversationReader
@@ -47,6 +47,7 @@ class Store:
         self.path = path
         self._connection = _connect(path, read_only=read_only)
         self._batch = Batch()
+        self._memory = None if read_only else MemoryLimit(self._connection)
         self._known = None if read_only else KnownConversations(self._connection)
 
     def __enter__(self) -> Self:
@@ -87,6 +88,8 @@ class Store:
             return
         connection = self._connection
         try:
+            if self._memory is not None:
+                self._memory.make_room(self._batch.bytes)
             connection.begin()
             self._batch.write(connection)
             connection.commit()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, final
@@ -10,6 +9,7 @@ from typing import BinaryIO, NamedTuple, final
 from processor.app.dead_letters import DeadLetter
 from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, interpret
 from processor.app.lines import Line, read_lines
+from processor.app.live import LiveConversations
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
@@ -22,8 +22,8 @@ from schemas.log import LogEvent
 from schemas.utterance import Utterance
 from schemas.wire import WireError, decode_utterance
 
-CONVERSATIONS_MAX = 1_000
-RECORDS_MAX = 500_000
+RECORDS_MAX = 100_000
+"""About 100 MB; see `LiveConversations`."""
 
 
 @final
@@ -48,19 +48,16 @@ class Repeated(NamedTuple):
 class OneProcess:
     """Interprets and reduces line by line.
 
-    Memory is bounded: conversations that were not used for longest are dropped when there are more
-    than `conversations_max`, or more records than `records_max` among all, and read again from the
-    store when they are needed.
+    Memory is bounded: when all conversations together weigh more than `records_max` records, those
+    that were not used for longest leave it until they are needed; see `LiveConversations`.
     """
 
     store: Store
     rules_version: int = CURRENT_RULES
-    conversations_max: int = CONVERSATIONS_MAX
     records_max: int = RECORDS_MAX
 
     def __post_init__(self) -> None:
-        self._live: OrderedDict[tuple[str, str], Conversation] = OrderedDict()
-        self._records = 0
+        self._live = LiveConversations(self.store, self.records_max)
 
     def run(self, stream: BinaryIO) -> Iterator[Processed | Repeated | DeadLetter]:
         """Process every line of a stream of any length, in order."""
@@ -77,38 +74,15 @@ class OneProcess:
             utterance = decode_utterance(line.content)
         except WireError as invalid:
             return DeadLetter(line, DeadLetterClass.INVALID, invalid.place, invalid.problem)
-        conversation = self._conversation(utterance.tenant_id, utterance.conversation_id)
+        conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
         event = interpret(conversation, utterance, self.rules_version)
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)
         if isinstance(event, Unusable):
             return DeadLetter(line, event.dead_letter_class, event.place, event.problem)
-        before = len(conversation.state.records)
         derived = reduce(conversation, event)
         if isinstance(derived, Refused):
             raise BrokenInvariantError(f"the next event of a conversation: {derived.reason}")
-        self._records += len(conversation.state.records) - before
+        self._live.hold(conversation)
         self.store.append(conversation, event, derived)
         return Processed(utterance, conversation, event, derived)
-
-    def _conversation(self, tenant_id: str, conversation_id: str) -> Conversation:
-        key = (tenant_id, conversation_id)
-        conversation = self._live.get(key)
-        if conversation is not None:
-            self._live.move_to_end(key)
-            return conversation
-        conversation = self.store.conversation(tenant_id, conversation_id)
-        if conversation is None:
-            conversation = Conversation.empty(tenant_id, conversation_id)
-        self._live[key] = conversation
-        self._records += len(conversation.state.records)
-        self._drop_unused()
-        return conversation
-
-    def _drop_unused(self) -> None:
-        """Keep within the bounds, but always the conversation that is being worked on."""
-        while len(self._live) > 1 and (
-            len(self._live) > self.conversations_max or self._records > self.records_max
-        ):
-            _, dropped = self._live.popitem(last=False)
-            self._records -= len(dropped.state.records)

@@ -118,8 +118,8 @@ class Story:
         self._conversations += result.event.sequence == 1
         if last is None or _name(last) != _name(self._last):
             self._is_only_one = last is None
-            self._console.print(Text(f"\n{_name(self._last)}", style="bold underline"))
-        self._console.print(_heading(result.event, result))
+            self._show(Text(f"\n{_name(self._last)}", style="bold underline"))
+        self._show(_heading(result.event, result))
         if utterance.text:
             self._print("    ", "", _shortened(utterance.text), "italic dim")
         # What is new comes before what it brings down; the summary of it is emitted last.
@@ -182,8 +182,12 @@ class Story:
         self._print(f"  {mark} ", style, "; ".join(said))
 
     def _print(self, mark: str, style: str, what: str, what_style: str = "") -> None:
-        line = Text.assemble((mark, style), (printable(what), what_style))
-        self._console.print(line)
+        if not self._console.quiet:
+            self._show(Text.assemble((mark, style), (printable(what), what_style)))
+
+    def _show(self, line: Text) -> None:
+        if not self._console.quiet:  # which would lay the line out all the same
+            self._console.print(line)
 
 
 def _heading(event: LogEvent, result: Processed) -> Text:

@@ -7,6 +7,7 @@ from typing import final
 
 from processor.engine.digest import GENESIS, StateDigest
 from processor.engine.plausibility.bounds import Bounds
+from processor.engine.record import NO_RECORDS
 from processor.engine.state import State
 from schemas.derived import Coverage
 
@@ -49,3 +50,13 @@ class Conversation:
         if not self.missing:
             return _COMPLETE
         return Coverage(complete=False, missing_turns=tuple(sorted(self.missing)))
+
+    def release(self) -> None:
+        """Free the memory of a conversation that is not used again, without the garbage collector.
+
+        Records and their dependents hold each other, and collecting that costs as much as all the
+        conversations that stay.
+        """
+        for record in self.state.records.values():
+            record.dependents = NO_RECORDS
+            record.corroborated = ()

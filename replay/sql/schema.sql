@@ -39,6 +39,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
     turn BIGINT NOT NULL,
     format INTEGER NOT NULL,
     state_digest VARCHAR NOT NULL,
+    size BIGINT NOT NULL,           -- bytes of `conversation`
     bytes_hash VARCHAR NOT NULL,    -- SHA-256 of `conversation`
     conversation BLOB NOT NULL
 );
