@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Sequence
 from typing import final
 
@@ -17,6 +18,8 @@ from schemas.wire import canonical_bytes
 
 BATCH_EVENTS_MAX = 2_000
 BATCH_BYTES_MAX = 4 * 1024 * 1024
+COMPRESSION_LEVEL = 1
+"""Of snapshots: DuckDB reads two thousand of them to find one, so five times fewer bytes matter."""
 DUCKDB_BYTES_MIN = 64 * 1024 * 1024
 
 
@@ -70,7 +73,7 @@ class Batch:
 
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now."""
-        dumped = dump(conversation)
+        dumped = zlib.compress(dump(conversation), COMPRESSION_LEVEL)
         row = (
             conversation.tenant_id,
             conversation.conversation_id,

@@ -5,6 +5,7 @@ Exit status: 0 done; 1 the answer is negative; 2 bad input or usage, with one li
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -20,6 +21,8 @@ from replay.store import StoreError
 from schemas.wire import WireError
 
 BAD_INPUT = 2
+GC_THRESHOLDS = (50_000, 20, 100)
+"""Conversations are large graphs that live long: collecting by default costs half of the time."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,6 +37,7 @@ for _command in (run, state, verify, affected, why, history, context, holds):
 
 def main() -> None:
     """Run the command line; every failure a user can cause is one line on stderr and status 2."""
+    gc.set_threshold(*GC_THRESHOLDS)
     try:
         status = standfast.main(standalone_mode=False)
         flush()
