@@ -22,8 +22,8 @@ from schemas.log import LogEvent
 from schemas.utterance import Utterance
 from schemas.wire import WireError, decode_utterance
 
-RECORDS_MAX = 100_000
-"""About 100 MB; see `LiveConversations`."""
+RECORDS_MAX = 250_000
+"""About 250 MB, and half a gigabyte for the process; see `LiveConversations`."""
 
 
 @final
