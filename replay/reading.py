@@ -9,6 +9,7 @@ is named, and one that does not matter cannot change it.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from schemas.wire import decode_log_event
 SETUP_TYPE = "standfast.setup.v1"
 PAGE_EVENTS = 500
 """Events that are read at once, so that a long log is never in memory as a whole."""
+_EVERY_TURN = 2**63 - 1
 
 
 @final
@@ -91,11 +93,11 @@ class ConversationReader:
             rows = self._rows(
                 "SELECT sequence, turn, type, digest, state_digest, record_hash, event FROM log "
                 "WHERE tenant_id = ? AND conversation_id = ? "
-                "AND sequence > ? AND sequence <= ? AND turn <= coalesce(?, turn) "
+                "AND sequence > ? AND sequence <= ? AND turn <= ? "
                 "ORDER BY sequence",
                 after,
                 after + PAGE_EVENTS,
-                turn,
+                _EVERY_TURN if turn is None else turn,
             )
             for row in rows:
                 yield StoredEvent(*row)
@@ -107,23 +109,23 @@ class ConversationReader:
         """The newest snapshot from before the turn, once it agrees with the log."""
         ((sequence,),) = self._rows(
             "SELECT max(sequence) FROM snapshots WHERE tenant_id = ? AND conversation_id = ? "
-            "AND format = ? AND turn < coalesce(?, turn + 1)",
+            "AND format = ? AND turn < ?",
             SNAPSHOT_FORMAT,
-            turn,
+            _EVERY_TURN if turn is None else turn,
         )
         if sequence is None:
             return None
-        (taken_at, state_digest, bytes_hash, dumped), *_ = self._rows(
+        (taken_at, state_digest, bytes_hash, stored), *_ = self._rows(
             "SELECT turn, state_digest, bytes_hash, conversation FROM snapshots "
             "WHERE tenant_id = ? AND conversation_id = ? AND sequence = ? AND format = ?",
             sequence,
             SNAPSHOT_FORMAT,
         )
-        if hashlib.sha256(dumped).hexdigest() != bytes_hash:
+        if hashlib.sha256(stored).hexdigest() != bytes_hash:
             raise self._bad_snapshot(sequence, "its bytes have another hash")
         try:
-            conversation = load(dumped, bounds)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            conversation = load(zlib.decompress(stored), bounds)
+        except (zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
             raise self._bad_snapshot(sequence, "its bytes cannot be read") from error
         found = (conversation.tenant_id, conversation.conversation_id, conversation.sequence)
         if found != (*self._ids, sequence):

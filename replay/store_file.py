@@ -15,7 +15,7 @@ import duckdb
 
 from replay.errors import StoreError
 
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
 

@@ -26,8 +26,8 @@ from schemas.wire import WireError, decode_utterance
 
 COMMIT_SECONDS_MAX = 0.5
 """How long what was handed on may wait to be committed, but for the line that is worked on."""
-RECORDS_MAX = 100_000
-"""About 100 MB; see `LiveConversations`."""
+RECORDS_MAX = 250_000
+"""About 250 MB, and half a gigabyte for the process; see `LiveConversations`."""
 
 
 @final

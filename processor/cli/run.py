@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import signal
@@ -27,8 +26,6 @@ from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
 
 STORE_NAME = "standfast.duckdb"
-GC_THRESHOLDS = (50_000, 20, 100)
-"""Conversations are large graphs that live long: collecting by default costs half of the time."""
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
 CUT_SHORT = 128
 """Plus the number of a signal: the status of a run that did not come to the end of its input."""
@@ -71,7 +68,6 @@ def run(
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
     del interpreter  # native is the only one a run without a model can have
-    gc.set_threshold(*GC_THRESHOLDS)
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
     with Stop() as stop, _directory(out) as folder, _open(input_path) as file:

@@ -167,6 +167,7 @@ def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Can
 
 
 def _keep(conversation: Conversation, transition: Transition, turn: int) -> None:
+    transition.commit()
     conversation.turn = turn
     conversation.digests.absorb(transition, turn)
 

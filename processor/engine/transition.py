@@ -219,6 +219,10 @@ class Transition:
 
     # -- the end of it --------------------------------------------------------------------------
 
+    def commit(self) -> None:
+        """Keep everything; what could take it back refers to this and would hold the state."""
+        self._undo.clear()
+
     def rollback(self) -> None:
         """Take everything back, last change first."""
         while self._undo:

@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
     state_digest VARCHAR NOT NULL,
     size BIGINT NOT NULL,           -- bytes of `conversation`
     bytes_hash VARCHAR NOT NULL,    -- SHA-256 of `conversation`
-    conversation BLOB NOT NULL
+    conversation BLOB NOT NULL      -- canonical bytes, compressed by zlib
 );
 
 CREATE TABLE IF NOT EXISTS positions (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,14 +120,14 @@ def test_a_snapshot_that_cannot_be_read_is_named(
     with duckdb.connect(str(path)) as connection:
         rows = connection.execute("SELECT sequence, conversation FROM snapshots").fetchall()
         for sequence, conversation in rows:
-            fields = orjson.loads(conversation)
+            fields = orjson.loads(zlib.decompress(conversation))
             if value == "missing":
                 del fields[key]
             else:
                 fields[key] = value
             connection.execute(
                 "UPDATE snapshots SET conversation = ? WHERE sequence = ?",
-                [orjson.dumps(fields), sequence],
+                [zlib.compress(orjson.dumps(fields)), sequence],
             )
     with Store(path, read_only=True) as store:
         (tenant_id, conversation_id, _), *_ = store.conversations()

@@ -17,8 +17,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias, final
 
-from processor.engine.plausibility.formula import DEPTH_MAX, Formula, atoms, literal
+from processor.engine.plausibility.formula import DEPTH_MAX, Atom, Formula, atoms, literal
 from processor.engine.plausibility.syntax import parse, to_text
+from processor.engine.plausibility.tokens import IS_VARIABLE, WORDS
 
 Audience: TypeAlias = tuple[str, ...] | None
 """Who hears an utterance, in ascending order; None is everyone, later agents included."""
@@ -123,6 +124,8 @@ def mentioned(update: Update) -> tuple[str, ...]:
 
 
 def _stored_formula(text: str) -> Formula:
+    if IS_VARIABLE.fullmatch(text) and text not in WORDS:
+        return Atom(text)  # nearly all are; parsing them takes half of reading a snapshot
     return parse(text, chars_max=_STORED_CHARS_MAX, depth_max=_STORED_DEPTH_MAX)
 
 
