@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +14,6 @@ from typing import Any, NamedTuple
 import duckdb
 import pytest
 
-from processor.cli.main import main
 from processor.engine.snapshot import dump
 from replay.errors import StoreError
 from replay.reading import ConversationReader
@@ -199,34 +200,25 @@ def test_a_forged_snapshot_with_its_own_hash_is_named(
     assert answers(path) == expected
 
 
-def told(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    """The status of a command run in this process."""
-    monkeypatch.setattr("sys.argv", ["standfast", *map(str, arguments)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
+def told(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """What a command says, in a process of its own: it takes over the standard streams."""
+    command = [sys.executable, "-m", "processor.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_every_query_names_what_was_altered_in_one_line(
-    whole: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    command: tuple[str, ...],
+    whole: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     """A query on an altered event prints no answer, one line, and ends with status 2."""
     shutil.copy(whole, path := tmp_path / "altered.duckdb")
     alter(path, "UPDATE log SET digest = 'x' WHERE sequence = 14 AND conversation_id = 'c'")
     where: tuple[Any, ...] = ("--db", path, "--conversation", "c")
-    assert told(monkeypatch, *command, *where) == 2
-    printed = capfd.readouterr()
-    assert printed.out == ""
-    (line,) = printed.err.splitlines()
+    refused = told(*command, *where)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    (line,) = refused.stderr.splitlines()
     assert f"{path}: event 14 of default/c was altered" in line
-    assert told(monkeypatch, *command, *where, "--turn", "10") == 0
-    assert told(monkeypatch, *command[:1], *where, "--help") == 0
+    assert told(*command, *where, "--turn", "10").returncode == 0
 
 
 def test_a_run_that_meets_an_altered_event_keeps_the_others(whole: Path, tmp_path: Path) -> None:
