@@ -110,9 +110,12 @@ class Worker:
         await self._app.start()
 
     async def drain(self) -> None:
-        """Finish what is in hand, take nothing new, commit, and leave the group."""
+        """Finish what is in hand, take nothing new, commit, and leave the group.
+
+        The log is read on until then: what is in hand waits for its own event to be folded.
+        """
         consumer = self._app.consumer
-        consumer.pause_partitions(consumer.assignment())
+        consumer.pause_partitions({tp for tp in consumer.assignment() if tp.topic == UTTERANCES})
         await self._dispatcher.idle()
         await asyncio.gather(*self._tasks)
         await consumer.commit()

@@ -73,7 +73,12 @@ def running_worker(bootstrap: str, store: Path, **environment: str) -> Iterator[
 
 
 def stop(process: subprocess.Popen, seconds_max: float = 40.0) -> int:
-    """SIGTERM, and the exit status."""
+    """SIGTERM, and the exit status; a worker that just started opens its store first."""
+    store = Path(process.args[-1])  # type: ignore[index, arg-type] # a list of ours
+    deadline = time.monotonic() + seconds_max
+    while not store.exists() and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     return process.wait(seconds_max)
 
