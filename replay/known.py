@@ -25,7 +25,7 @@ class KnownConversations:
         self._seen = bytearray(_BITS // 8)
         # Two events and what came of them, so that one altered row does not hide a conversation.
         rows = connection.cursor().execute(
-            "SELECT tenant_id, conversation_id FROM log WHERE sequence <= 2 UNION ALL "
+            "SELECT tenant_id, conversation_id FROM log WHERE sequence <= 2 UNION "
             "SELECT tenant_id, conversation_id FROM derived WHERE sequence <= 2 AND place = 0"
         )
         while chunk := rows.fetchmany(_ROWS):

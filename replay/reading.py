@@ -101,9 +101,9 @@ class ConversationReader:
             )
             for row in rows:
                 yield StoredEvent(*row)
-            if not rows:
-                return
             after += PAGE_EVENTS
+            if not rows or rows[-1][0] < after:
+                return
 
     def _newest_snapshot(self, turn: int | None, bounds: Bounds | None) -> Conversation | None:
         """The newest snapshot from before the turn, once it agrees with the log."""
@@ -163,14 +163,14 @@ class ConversationReader:
 
     def _check_end(self, conversation: Conversation) -> None:
         """Nothing came of events that are not there."""
-        of_conversation = "WHERE tenant_id = ? AND conversation_id = ?"
+        later = "WHERE tenant_id = ? AND conversation_id = ? AND sequence > ?"
         ((last,),) = self._connection.execute(
-            f"SELECT max(sequence) FROM (SELECT sequence FROM log {of_conversation} "
-            f"UNION ALL SELECT sequence FROM derived {of_conversation} "
-            f"UNION ALL SELECT sequence FROM snapshots {of_conversation})",
-            [*self._ids] * 3,
+            f"SELECT max(sequence) FROM (SELECT sequence FROM log {later} "
+            f"UNION ALL SELECT sequence FROM derived {later} "
+            f"UNION ALL SELECT sequence FROM snapshots {later})",
+            [*self._ids, conversation.sequence] * 3,
         ).fetchall()
-        if last is not None and last > conversation.sequence:
+        if last is not None:
             raise self._bad_event(conversation.sequence + 1, "is missing")
 
     def _rows(self, query: str, *parameters: object) -> list[Any]:
