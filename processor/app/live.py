@@ -8,6 +8,7 @@ store need not be written first.
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections import OrderedDict
 from typing import final
 
@@ -74,6 +75,7 @@ class _TemporaryFile:
 
     def __init__(self) -> None:
         self._file = sqlite3.connect("", isolation_level=None)
+        weakref.finalize(self, self._file.close)
         self._file.execute("PRAGMA journal_mode = OFF")
         self._file.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         self._file.execute("CREATE TABLE waiting (key TEXT PRIMARY KEY, bytes BLOB NOT NULL)")

@@ -32,7 +32,10 @@ RECORDS_MAX = 250_000
 
 @final
 class Processed(NamedTuple):
-    """An utterance that was appended to its conversation's log, and what came of it."""
+    """An utterance that was appended to its conversation's log, and what came of it.
+
+    The conversation is whole until the next line is processed; then it may have left memory.
+    """
 
     utterance: Utterance
     conversation: Conversation
