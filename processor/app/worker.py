@@ -108,6 +108,7 @@ class Worker:
         self._partitions = await self._sender.partitions(UTTERANCES)
         self._app.finalize()
         await self._app.start()
+        _log.info("worker_started", group=self.settings.group, partitions=self._partitions)
 
     async def drain(self) -> None:
         """Finish what is in hand, take nothing new, commit, and leave the group.

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import os
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +16,7 @@ from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
 from processor.app.repeated_drafts import RepeatedDrafts
 from processor.cli.errors import BadInputError
+from processor.cli.input import open_input
 from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
 from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
@@ -70,7 +68,7 @@ def run(
     del interpreter  # native is the only one a run without a model can have
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
-    with Stop() as stop, _directory(out) as folder, _open(input_path) as file:
+    with Stop() as stop, _directory(out) as folder, open_input(input_path) as file:
         kept = folder / DEAD_LETTERS_NAME
         if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
@@ -162,16 +160,3 @@ def _directory(out: Path | None) -> Iterator[Path]:
         return
     out.mkdir(parents=True, exist_ok=True)
     yield out
-
-
-def _open(input_path: str) -> io.FileIO:
-    if input_path != "-":
-        return io.FileIO(input_path, opener=_open_at_once)
-    if sys.stdin is None:
-        raise BadInputError("standard input is closed")
-    return io.FileIO(sys.stdin.fileno(), closefd=False)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open a named pipe too without waiting for a writer: the wait comes with the first read."""
-    return os.open(path, flags | os.O_NONBLOCK)

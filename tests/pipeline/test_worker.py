@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
 
 import orjson
+from aiokafka import AIOKafkaProducer
 
 from processor.app.messages import OPERATIONS
+from processor.app.partitions import partition_of
+from schemas.ids import conversation_key
 from tests.kafka.cluster import Kafka
 from tests.pipeline.workers import (
+    PARTITIONS,
     emitted,
     expected,
     make_topics,
@@ -21,6 +26,7 @@ from tests.pipeline.workers import (
     say_bytes,
     stop,
     wait_until_done,
+    work_through,
 )
 from tests.strategies_streams import seeded_stream
 
@@ -32,18 +38,21 @@ def utterances(count: int, seed: int = 1) -> list[dict[str, Any]]:
     return [dict(each) for each in seeded_stream(seed, count, CONVERSATIONS)]
 
 
+def assert_as_in_one_process(kafka: Kafka, said: list[dict[str, Any]], store: Path) -> None:
+    """The log of the store, and all that was emitted, are those of a run without a broker."""
+    run = expected(said, store.parent)
+    assert places(store) == run.log
+    assert emitted(kafka.bootstrap) == run.derived
+
+
 def test_it_says_what_a_run_in_one_process_says(empty_kafka: Kafka, tmp_path: Path) -> None:
     """The same digests, and the same derived events under the same ids, each exactly as it is."""
     said = utterances(400)
     make_topics(empty_kafka.bootstrap)
     say(empty_kafka.bootstrap, said)
     store = tmp_path / "worker.duckdb"
-    with running_worker(empty_kafka.bootstrap, store) as worker:
-        wait_until_done(empty_kafka.bootstrap)
-        assert stop(worker) == 0
-    run = expected(said, tmp_path)
-    assert places(store) == run.log
-    assert emitted(empty_kafka.bootstrap) == run.derived
+    work_through(empty_kafka.bootstrap, store)
+    assert_as_in_one_process(empty_kafka, said, store)
 
 
 def test_kills_lose_nothing_and_apply_nothing_twice(empty_kafka: Kafka, tmp_path: Path) -> None:
@@ -61,12 +70,22 @@ def test_kills_lose_nothing_and_apply_nothing_twice(empty_kafka: Kafka, tmp_path
                 assert worker.poll() is None
             worker.kill()
     store = tmp_path / "last.duckdb"
+    work_through(empty_kafka.bootstrap, store)
+    assert_as_in_one_process(empty_kafka, said, store)
+
+
+def test_a_worker_that_is_asked_to_stop_finishes_what_it_has_in_hand(
+    empty_kafka: Kafka, tmp_path: Path
+) -> None:
+    """In the middle of its work it ends with status 0, and the next one goes on from there."""
+    said = utterances(900, seed=6)
+    make_topics(empty_kafka.bootstrap)
+    store = tmp_path / "worker.duckdb"
     with running_worker(empty_kafka.bootstrap, store) as worker:
-        wait_until_done(empty_kafka.bootstrap)
+        say(empty_kafka.bootstrap, said)
         assert stop(worker) == 0
-    run = expected(said, tmp_path)
-    assert places(store) == run.log
-    assert emitted(empty_kafka.bootstrap) == run.derived
+    work_through(empty_kafka.bootstrap, store)
+    assert_as_in_one_process(empty_kafka, said, store)
 
 
 def test_two_workers_share_the_work(empty_kafka: Kafka, tmp_path: Path) -> None:
@@ -84,9 +103,7 @@ def test_two_workers_share_the_work(empty_kafka: Kafka, tmp_path: Path) -> None:
         say(empty_kafka.bootstrap, said[600:])
         wait_until_done(empty_kafka.bootstrap)
         assert stop(first) == 0
-    run = expected(said, tmp_path)
-    assert places(one) == run.log
-    assert emitted(empty_kafka.bootstrap) == run.derived
+    assert_as_in_one_process(empty_kafka, said, one)
 
 
 def test_what_cannot_be_handled_is_a_dead_letter(empty_kafka: Kafka, tmp_path: Path) -> None:
@@ -94,6 +111,7 @@ def test_what_cannot_be_handled_is_a_dead_letter(empty_kafka: Kafka, tmp_path: P
     make_topics(empty_kafka.bootstrap)
     good = utterances(40, seed=4)
     line = orjson.dumps(good[0])
+    key = conversation_key(good[0]["tenant_id"], good[0]["conversation_id"]).encode()
     say_bytes(
         empty_kafka.bootstrap,
         (b"k", b"\xff\xfe not json", 0),
@@ -102,19 +120,16 @@ def test_what_cannot_be_handled_is_a_dead_letter(empty_kafka: Kafka, tmp_path: P
         (b"default/c", b'{"utterance_id": 7}', 3),
         (None, line, 0),
         (b"\xff/\xff", line, 1),
+        (key, line, (partition_of(key, PARTITIONS) + 1) % PARTITIONS),
     )
     say(empty_kafka.bootstrap, good)
     store = tmp_path / "worker.duckdb"
-    with running_worker(empty_kafka.bootstrap, store) as worker:
-        wait_until_done(empty_kafka.bootstrap)
-        assert stop(worker) == 0
+    work_through(empty_kafka.bootstrap, store)
     letters = read(empty_kafka.bootstrap, "dead-letters")
     classes = sorted(dict(each.headers)["class"].decode() for each in letters)
     run = expected(good, tmp_path)
-    extra = [name for name in classes if name == "not_interpreted"]
-    assert [name for name in classes if name not in extra and name != "id_reused"] == sorted(
-        ["invalid", "invalid", "invalid", "wrong_key", "wrong_key", "wrong_key"]
-    )
+    bad = ["invalid"] * 3 + ["wrong_key"] * 3 + ["wrong_partition"]
+    assert classes == sorted([*bad, *run.letters])
     assert b"\xff\xfe not json" in [each.value for each in letters]
     assert places(store) == run.log
 
@@ -123,9 +138,6 @@ def test_bytes_in_the_log_that_are_no_event_are_passed_over(
     empty_kafka: Kafka, tmp_path: Path
 ) -> None:
     """Every reader skips them the same way, so they change nothing."""
-    import asyncio
-
-    from aiokafka import AIOKafkaProducer
 
     async def spoil() -> None:
         async with AIOKafkaProducer(bootstrap_servers=empty_kafka.bootstrap) as producer:
@@ -140,7 +152,5 @@ def test_bytes_in_the_log_that_are_no_event_are_passed_over(
     asyncio.run(spoil())
     say(empty_kafka.bootstrap, said)
     store = tmp_path / "worker.duckdb"
-    with running_worker(empty_kafka.bootstrap, store) as worker:
-        wait_until_done(empty_kafka.bootstrap)
-        assert stop(worker) == 0
+    work_through(empty_kafka.bootstrap, store)
     assert places(store) == expected(said, tmp_path).log

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -93,5 +94,6 @@ def test_the_embedded_broker_is_enough_to_try_it_out(tmp_path: Path) -> None:
             check=False,
             timeout=60,
         )
-        worker.kill()
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(40) == 0
     assert orjson.loads(tail.stdout)["type"] == "standfast.verdict.v1"

@@ -28,6 +28,7 @@ from tests.kafka.software import ROOT
 Utterances = Sequence[dict[str, Any]]
 PARTITIONS = 4
 GROUP = "standfast"
+START_SECONDS_MAX = 60.0
 
 
 class Place(NamedTuple):
@@ -48,8 +49,12 @@ def make_topics(bootstrap: str, partitions: int = PARTITIONS) -> None:
 
 @contextmanager
 def running_worker(bootstrap: str, store: Path, **environment: str) -> Iterator[subprocess.Popen]:
-    """A worker process; it is killed at the end if it still runs, and then its log is printed."""
+    """A worker that has started; it is killed at the end if it still runs.
+
+    Its log stands beside its store, and is printed if something fails.
+    """
     log = store.with_suffix(".log")
+    said_before = log.stat().st_size if log.exists() else 0
     with log.open("ab") as stderr:
         process = subprocess.Popen(
             [
@@ -62,6 +67,11 @@ def running_worker(bootstrap: str, store: Path, **environment: str) -> Iterator[
             env={"PATH": "", "STANDFAST_WORKER_REPLICATION": "1", **environment},
         )
     try:
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while b"worker_started" not in log.read_bytes()[said_before:]:
+            assert process.poll() is None, "the worker did not start"
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
         yield process
     except BaseException:
         print(log.read_text()[-20_000:])
@@ -73,12 +83,7 @@ def running_worker(bootstrap: str, store: Path, **environment: str) -> Iterator[
 
 
 def stop(process: subprocess.Popen, seconds_max: float = 40.0) -> int:
-    """SIGTERM, and the exit status; a worker that just started opens its store first."""
-    store = Path(process.args[-1])  # type: ignore[index, arg-type] # a list of ours
-    deadline = time.monotonic() + seconds_max
-    while not store.exists() and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    """SIGTERM, and the exit status."""
     process.send_signal(signal.SIGTERM)
     return process.wait(seconds_max)
 
@@ -134,6 +139,13 @@ def wait_until_done(bootstrap: str, seconds_max: float = 90.0) -> None:
             time.sleep(0.3)
 
 
+def work_through(bootstrap: str, store: Path) -> None:
+    """A worker works until all is done, and ends when it is asked to."""
+    with running_worker(bootstrap, store) as worker:
+        wait_until_done(bootstrap)
+        assert stop(worker) == 0
+
+
 async def _read(bootstrap: str, topic: str) -> list[Any]:
     async with AIOKafkaConsumer(
         bootstrap_servers=bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=50
@@ -175,10 +187,14 @@ def places(store: Path) -> list[Place]:
 
 
 class Expected(NamedTuple):
-    """What a one-process run makes of the same input."""
+    """What a one-process run makes of the same input; `letters` are the classes of dead letters.
+
+    There a turn that could not be interpreted is no dead letter, so it is added here.
+    """
 
     log: list[Place]
     derived: dict[str, bytes]
+    letters: list[str]
 
 
 def expected(utterances: Utterances, folder: Path) -> Expected:
@@ -193,10 +209,15 @@ def expected(utterances: Utterances, folder: Path) -> Expected:
         check=False,
     )
     assert run.returncode in (0, 2), run.stderr
+    kept = out / "dead-letters.jsonl"
+    lines_kept = kept.read_bytes().splitlines() if kept.exists() else []
+    letters = [orjson.loads(line)["class"] for line in lines_kept]
     derived: dict[str, bytes] = {}
     for line in run.stdout.splitlines():
         event = orjson.loads(line)
-        if event["type"] != "standfast.turn.v1":
+        if event["type"] == "standfast.turn.v1":
+            letters += ["not_interpreted"] * (event["data"]["failed"] is not None)
+        else:
             data = orjson.dumps(event["data"], option=orjson.OPT_SORT_KEYS)
             derived[event["data"]["event_id"]] = data
-    return Expected(places(out / "standfast.duckdb"), derived)
+    return Expected(places(out / "standfast.duckdb"), derived, letters)
