@@ -74,17 +74,23 @@ class LocalStore:
             return held[0]
         loading = self._loading.get(key)
         if loading is None:
-            loading = asyncio.create_task(self._load(tenant_id, conversation_id))
+            loading = asyncio.create_task(self._load(self._loading, tenant_id, conversation_id))
             self._loading[key] = loading
-            loading.add_done_callback(lambda _: self._loading.pop(key))
         return await asyncio.shield(loading)
 
-    async def _load(self, tenant_id: str, conversation_id: str) -> Conversation:
-        if self._batch.has(conversation_key(tenant_id, conversation_id)):
-            await self.flush()
-        found = await self._run(lambda: self._store.conversation(tenant_id, conversation_id))
+    async def _load(
+        self, loading: dict[str, asyncio.Task[Conversation]], tenant_id: str, conversation_id: str
+    ) -> Conversation:
+        key = conversation_key(tenant_id, conversation_id)
+        try:
+            if self._batch.has(key):
+                await self.flush()
+            found = await self._run(lambda: self._store.conversation(tenant_id, conversation_id))
+        finally:
+            del loading[key]
         conversation = found or Conversation.empty(tenant_id, conversation_id)
-        self._hold(conversation)
+        if loading is self._loading:  # else it was forgotten meanwhile
+            self._hold(conversation)
         return conversation
 
     def _hold(self, conversation: Conversation) -> None:
@@ -101,6 +107,7 @@ class LocalStore:
         """Others may go on with them: they are read again when they are needed."""
         self._live.clear()
         self._weight = 0
+        self._loading = {}
 
     # -- keeping ----------------------------------------------------------------------------------
 

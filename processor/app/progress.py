@@ -10,9 +10,13 @@ from typing import final
 
 @final
 class FoldProgress:
-    """The next offset to fold of each partition that this worker has."""
+    """The next offset to fold of each partition that this worker has.
+
+    `epoch` counts the assignments: what was begun in an earlier one must have no effect.
+    """
 
     def __init__(self) -> None:
+        self.epoch = 0
         self._next: dict[int, int] = {}
         self._waiters: dict[int, list[tuple[int, int, asyncio.Future[None]]]] = {}
         self._ties = count()
@@ -40,8 +44,11 @@ class FoldProgress:
         heapq.heappush(self._waiters.setdefault(partition, []), (offset, next(self._ties), waiter))
         await waiter
 
-    def forget(self, partition: int) -> None:
-        """The partition is not ours any more; who waits is told by cancellation."""
-        self._next.pop(partition, None)
-        for _, _, waiter in self._waiters.pop(partition, []):
-            waiter.cancel()
+    def new_epoch(self) -> None:
+        """No partition is ours until it is assigned anew; who waits is told by cancellation."""
+        self.epoch += 1
+        self._next.clear()
+        waiters, self._waiters = self._waiters, {}
+        for of_partition in waiters.values():
+            for _, _, waiter in of_partition:
+                waiter.cancel()

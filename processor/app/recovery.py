@@ -33,8 +33,15 @@ class LogEnds(NamedTuple):
 
 
 @asynccontextmanager
-async def log_reader(connection: Mapping[str, Any]) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer without a group, for ranges of the log."""
+async def log_reader(
+    connection: Mapping[str, Any], partitions: list[int]
+) -> AsyncIterator[AIOKafkaConsumer]:
+    """A consumer without a group, for ranges of the log.
+
+    Its partitions are assigned once: one that is stopped right after another assignment may never
+    end (aiokafka 0.14 loses the cancellation of its fetches).
+    """
+    places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
     consumer = AIOKafkaConsumer(
         enable_auto_commit=False,
         auto_offset_reset="none",
@@ -43,6 +50,8 @@ async def log_reader(connection: Mapping[str, Any]) -> AsyncIterator[AIOKafkaCon
     )
     await consumer.start()
     try:
+        consumer.assign(places)
+        consumer.pause(*places)
         yield consumer
     finally:
         await consumer.stop()
@@ -91,14 +100,19 @@ async def log_range(
 ) -> AsyncIterator[Delivered]:
     """The messages of a partition with start <= offset < stop, in order."""
     place = TopicPartition(OPERATIONS, partition)
-    reader.assign([place])
+    if start >= stop:
+        return
     reader.seek(place, start)
-    while await reader.position(place) < stop:
-        for records in (await reader.getmany(place, timeout_ms=POLL_MS)).values():
-            for record in records:
-                if record.offset >= stop:
-                    return
-                yield Delivered(OPERATIONS, partition, record.offset, record.key, record.value)
+    reader.resume(place)
+    try:
+        while await reader.position(place) < stop:
+            for records in (await reader.getmany(place, timeout_ms=POLL_MS)).values():
+                for record in records:
+                    if record.offset >= stop:
+                        return
+                    yield Delivered(OPERATIONS, partition, record.offset, record.key, record.value)
+    finally:
+        reader.pause(place)
 
 
 async def is_of_this_log(reader: AIOKafkaConsumer, position: Position, ends: LogEnds) -> bool:

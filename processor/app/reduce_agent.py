@@ -36,6 +36,10 @@ class PartitionStopped(Exception):  # noqa: N818 - it says what happened
     """The log holds an event of a newer version; `str(error)` says which and where."""
 
 
+class EpochEnded(Exception):  # noqa: N818 - it says what happened
+    """The partitions were assigned anew while an event was being folded; nothing was done."""
+
+
 class Keeper(Protocol):
     """Where a worker keeps what it folded."""
 
@@ -75,7 +79,10 @@ class ReduceAgent:
     progress: FoldProgress
 
     async def fold(self, message: Delivered) -> Folded | None:
-        """Fold a message of the log; None if it is passed over. Raises PartitionStopped."""
+        """Fold a message of the log; None if it is passed over.
+
+        Raises PartitionStopped, and EpochEnded.
+        """
         event = read_log_event(message)
         folded = None if event is None else await self._fold(event, message)
         if folded is None and not self._is_again(message):
@@ -83,13 +90,21 @@ class ReduceAgent:
         self.progress.advance(message.partition, message.offset + 1)
         return folded
 
+    def _check(self, epoch: int) -> None:
+        if self.progress.epoch != epoch:
+            raise EpochEnded
+
     def _is_again(self, message: Delivered) -> bool:
         return message.offset < self.progress.next_offset(message.partition)
 
     async def _fold(self, event: LogEvent, message: Delivered) -> Folded | None:
+        epoch = self.progress.epoch
         if self._is_again(message):
-            return Folded(event, await self.keeper.derived_again(event))
+            again = await self.keeper.derived_again(event)
+            self._check(epoch)
+            return Folded(event, again)
         conversation = await self.keeper.conversation(event.tenant_id, event.conversation_id)
+        self._check(epoch)
         derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:

@@ -33,7 +33,7 @@ from processor.app.messages import (
 from processor.app.partitions import partition_of
 from processor.app.progress import FoldProgress
 from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
-from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
+from processor.app.reduce_agent import EpochEnded, Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.engine.conversation import Conversation
@@ -57,7 +57,6 @@ class Worker:
     ) -> None:
         self.settings = settings
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.epoch = 0
         self._kafka = kafka
         self._connection = kafka.client_options()
         self._store = store
@@ -97,7 +96,8 @@ class Worker:
 
         async def agent(stream: Any) -> None:
             async for event in stream.noack().events():
-                await take(event)
+                if event.message.generation_id == app.consumer_generation_id:
+                    await take(event)  # what was fetched before a rebalance comes again
 
         app.agent(topic, name=name, concurrency=1)(agent)
 
@@ -144,16 +144,13 @@ class Worker:
     # -- rebalances -------------------------------------------------------------------------------
 
     async def _on_revoked(self, *_: object, **__: object) -> None:
-        self.epoch += 1
+        self._progress.new_epoch()
         self._intake.forget()
-        await self._dispatcher.cancel()
-        for partition in self._ready:
-            self._progress.forget(partition)  # cancels who waits for it
         self._ready = {}
         self._store.forget_conversations()
+        await self._dispatcher.cancel()
 
     async def _on_rebalance_complete(self, *_: object, **__: object) -> None:
-        epoch = self.epoch
         partitions = sorted(
             place.partition
             for place in self._app.consumer.assignment()
@@ -161,22 +158,22 @@ class Worker:
         )
         self._ready = {partition: asyncio.Event() for partition in partitions}
         try:
-            await self._recover(partitions, epoch)
-        except PartitionStopped as stopped:
-            self._crash(stopped)
+            await self._recover(partitions)
+        except EpochEnded:
+            return
+        except Exception as failed:
+            self._crash(failed)
 
-    async def _recover(self, partitions: list[int], epoch: int) -> None:
+    async def _recover(self, partitions: list[int]) -> None:
         if not partitions:
             return
-        async with log_reader(self._connection) as reader:
+        async with log_reader(self._connection, partitions) as reader:
             ends = await log_ends(reader, self._connection, self.settings.group, partitions)
             starts = await self._starts(reader, ends)
             for partition, (_, committed, end) in ends.items():
                 start = starts[partition]
                 self._progress.advance(partition, start)
                 async for message in log_range(reader, partition, start, committed):
-                    if self.epoch != epoch:
-                        return
                     await self._reduce.fold(message)
                 self._progress.advance(partition, committed)
                 ready = self._ready[partition]
@@ -228,6 +225,8 @@ class Worker:
             folded = await self._reduce.fold(message)
         except PartitionStopped as stopped:
             self._crash(stopped)
+            return
+        except EpochEnded:
             return
         if folded is None or not folded.derived:
             done()
