@@ -8,6 +8,10 @@ from itertools import count
 from typing import final
 
 
+class EpochEnded(Exception):  # noqa: N818 - it says what happened
+    """The partitions were assigned anew meanwhile; what was begun before must have no effect."""
+
+
 @final
 class FoldProgress:
     """The next offset to fold of each partition that this worker has.
@@ -43,6 +47,11 @@ class FoldProgress:
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._waiters.setdefault(partition, []), (offset, next(self._ties), waiter))
         await waiter
+
+    def check(self, epoch: int) -> None:
+        """Raise EpochEnded if the partitions were assigned anew since then."""
+        if self.epoch != epoch:
+            raise EpochEnded
 
     def new_epoch(self) -> None:
         """No partition is ours until it is assigned anew; who waits is told by cancellation."""

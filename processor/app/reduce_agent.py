@@ -36,10 +36,6 @@ class PartitionStopped(Exception):  # noqa: N818 - it says what happened
     """The log holds an event of a newer version; `str(error)` says which and where."""
 
 
-class EpochEnded(Exception):  # noqa: N818 - it says what happened
-    """The partitions were assigned anew while an event was being folded; nothing was done."""
-
-
 class Keeper(Protocol):
     """Where a worker keeps what it folded."""
 
@@ -90,10 +86,6 @@ class ReduceAgent:
         self.progress.advance(message.partition, message.offset + 1)
         return folded
 
-    def _check(self, epoch: int) -> None:
-        if self.progress.epoch != epoch:
-            raise EpochEnded
-
     def _is_again(self, message: Delivered) -> bool:
         return message.offset < self.progress.next_offset(message.partition)
 
@@ -101,10 +93,10 @@ class ReduceAgent:
         epoch = self.progress.epoch
         if self._is_again(message):
             again = await self.keeper.derived_again(event)
-            self._check(epoch)
+            self.progress.check(epoch)
             return Folded(event, again)
         conversation = await self.keeper.conversation(event.tenant_id, event.conversation_id)
-        self._check(epoch)
+        self.progress.check(epoch)
         derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, final
 
 import faust
@@ -31,9 +32,9 @@ from processor.app.messages import (
     log_message,
 )
 from processor.app.partitions import partition_of
-from processor.app.progress import FoldProgress
+from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
-from processor.app.reduce_agent import EpochEnded, Folded, PartitionStopped, ReduceAgent
+from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.engine.conversation import Conversation
@@ -126,10 +127,11 @@ class Worker:
         """Whether every partition it has is folded up to the end that was found at assignment."""
         return bool(self._ready) and all(event.is_set() for event in self._ready.values())
 
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+        return task
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -157,27 +159,26 @@ class Worker:
             if place.topic == OPERATIONS
         )
         self._ready = {partition: asyncio.Event() for partition in partitions}
-        try:
-            await self._recover(partitions)
-        except EpochEnded:
-            return
-        except Exception as failed:
-            self._crash(failed)
+        if partitions:  # a failure must end the worker: Faust would wait for ever
+            await asyncio.wait([self._in_background(self._recover(partitions))])
 
     async def _recover(self, partitions: list[int]) -> None:
-        if not partitions:
-            return
-        async with log_reader(self._connection, partitions) as reader:
-            ends = await log_ends(reader, self._connection, self.settings.group, partitions)
-            starts = await self._starts(reader, ends)
-            for partition, (_, committed, end) in ends.items():
-                start = starts[partition]
-                self._progress.advance(partition, start)
-                async for message in log_range(reader, partition, start, committed):
-                    await self._reduce.fold(message)
-                self._progress.advance(partition, committed)
-                ready = self._ready[partition]
-                self._in_background(self._tell_when_folded(partition, end, ready))
+        """Fold each partition up to where the group has come, unless a new epoch begins."""
+        epoch = self._progress.epoch
+        with suppress(EpochEnded):
+            async with log_reader(self._connection, partitions) as reader:
+                ends = await log_ends(reader, self._connection, self.settings.group, partitions)
+                starts = await self._starts(reader, ends)
+                for partition, (_, committed, end) in ends.items():
+                    self._progress.check(epoch)
+                    self._progress.advance(partition, starts[partition])
+                    async for message in log_range(reader, partition, starts[partition], committed):
+                        self._progress.check(epoch)
+                        await self._reduce.fold(message)
+                    self._progress.check(epoch)
+                    self._progress.advance(partition, committed)
+                    ready = self._ready[partition]
+                    self._in_background(self._tell_when_folded(partition, end, ready))
 
     async def _starts(self, reader: Any, ends: dict[int, LogEnds]) -> dict[int, int]:
         """Where to go on folding each partition; a store of another log is thrown away."""
