@@ -114,9 +114,9 @@ def say_bytes(bootstrap: str, *messages: tuple[bytes | None, bytes | None, int])
     asyncio.run(_send(bootstrap, messages))
 
 
-async def _is_done(bootstrap: str, topic: str) -> bool:
+async def _is_done(bootstrap: str, topic: str, partitions: int) -> bool:
     async with AIOKafkaConsumer(bootstrap_servers=bootstrap) as consumer:
-        places = [TopicPartition(topic, each) for each in range(PARTITIONS)]
+        places = [TopicPartition(topic, each) for each in range(partitions)]
         consumer.assign(places)
         ends = await consumer.end_offsets(places)
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
@@ -130,11 +130,13 @@ async def _is_done(bootstrap: str, topic: str) -> bool:
     return all(not end or committed[place].offset == end for place, end in ends.items())
 
 
-def wait_until_done(bootstrap: str, seconds_max: float = 90.0) -> None:
+def wait_until_done(
+    bootstrap: str, seconds_max: float = 90.0, partitions: int = PARTITIONS
+) -> None:
     """Until the group has committed all that was said, and all that came of it in the log."""
     deadline = time.monotonic() + seconds_max
     for topic in (UTTERANCES, OPERATIONS):
-        while not asyncio.run(_is_done(bootstrap, topic)):
+        while not asyncio.run(_is_done(bootstrap, topic, partitions)):
             assert time.monotonic() < deadline, f"{topic} is not committed to its end"
             time.sleep(0.3)
 

@@ -1,0 +1,169 @@
+"""The pipeline's figures on Apache Kafka, as ratios in one run: `python -m tests.benchmarks.pipeline`.
+
+Utterances per second through one worker (and two), against two chained empty Faust agents and a
+bare aiokafka loop; then the added latency from utterance to verdict at half the worker's rate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+from processor.app.messages import OPERATIONS, UTTERANCES
+from processor.app.partitions import partition_of
+from tests.kafka.cluster import Kafka
+from tests.kafka.software import ROOT
+from tests.pipeline.workers import make_topics, running_worker, say, wait_until_done
+
+PARTITIONS = 8
+CONVERSATIONS = 500
+TENANTS = 20
+SECONDS_MAX = 300.0
+
+
+def conversation(number: int) -> dict[str, Any]:
+    """The tenant and the conversation of the utterance with that number."""
+    place = number % CONVERSATIONS
+    return {"tenant_id": f"t{place % TENANTS}", "conversation_id": f"c{place}"}
+
+
+def utterances(count: int) -> Iterator[dict[str, Any]]:
+    """One operation each; every tenth turn of a conversation is a candidate."""
+    for number in range(count):
+        turn = number // CONVERSATIONS
+        common = {
+            **conversation(number),
+            "utterance_id": f"u{number}",
+            "speaker": "ann",
+            "text": "The pool was full before the retries began.",
+            "at": "2026-03-01T02:31:00Z",
+        }
+        if turn % 10 == 9:
+            claims = [{"text": "so", "record": f"r{turn - 1}"}]
+            yield {**common, "kind": "candidate", "claims": claims}
+        else:
+            premises = [f"r{turn - 1}"] if turn % 10 else []
+            said = {"op": "observe", "record": f"r{turn}", "claim": "c", "premises": premises}
+            yield {**common, "operations": [said]}
+
+
+async def _first_ms(bootstrap: str) -> int:
+    """When the first record of the log was sent."""
+    async with AIOKafkaConsumer(
+        bootstrap_servers=bootstrap, auto_offset_reset="earliest"
+    ) as consumer:
+        places = [TopicPartition(OPERATIONS, each) for each in range(PARTITIONS)]
+        consumer.assign(places)
+        ends = await consumer.end_offsets(places)
+        stamps: list[int] = []
+        for place in places:
+            if ends[place]:
+                consumer.seek(place, 0)
+                stamps.append((await consumer.getone(place)).timestamp)
+        return min(stamps)
+
+
+@contextmanager
+def subject(name: str, bootstrap: str, folder: Path) -> Iterator[None]:
+    """Run what is measured, until the end of the block."""
+    with ExitStack() as stack:
+        if name in {"faust", "loop"}:
+            command = [sys.executable, "-m", "tests.benchmarks.subjects", name, bootstrap]
+            process = subprocess.Popen(command, cwd=ROOT, env={"PATH": ""})
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        else:
+            for number in range(int(name.removeprefix("worker"))):
+                store = folder / f"{name}-{number}.duckdb"
+                stack.enter_context(running_worker(bootstrap, store))
+        yield
+
+
+def rate(name: str, count: int, folder: Path) -> float:
+    """Utterances per second, from the first record in the log to the last commit."""
+    with Kafka() as kafka:
+        make_topics(kafka.bootstrap, PARTITIONS)
+        say(kafka.bootstrap, list(utterances(count)), PARTITIONS)
+        with subject(name, kafka.bootstrap, folder):
+            wait_until_done(kafka.bootstrap, SECONDS_MAX, PARTITIONS)
+            ended_ms = time.time() * 1_000
+            began_ms = asyncio.run(_first_ms(kafka.bootstrap))
+        return count / (ended_ms - began_ms) * 1_000
+
+
+async def _latencies(bootstrap: str, per_second: float, seconds: float) -> list[float]:
+    """Milliseconds from sending a candidate to its verdict, while utterances come at a rate."""
+    said = list(utterances(int(per_second * seconds)))
+    sent_at: dict[str, float] = {}
+    took: list[float] = []
+    candidates = sum("claims" in each for each in said)
+
+    async def listen(consumer: AIOKafkaConsumer) -> None:
+        while len(took) < candidates:
+            record = await consumer.getone()
+            verdict = orjson.loads(record.value)
+            took.append((time.perf_counter() - sent_at[verdict["candidate"]["utterance_id"]]) * 1e3)
+
+    async with (
+        AIOKafkaConsumer("verdicts", bootstrap_servers=bootstrap) as consumer,
+        AIOKafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer,
+    ):
+        listening = asyncio.create_task(listen(consumer))
+        start = time.perf_counter()
+        for number, each in enumerate(said):
+            ahead = start + number / per_second - time.perf_counter()
+            if ahead > 0:
+                await asyncio.sleep(ahead)
+            key = f"{each['tenant_id']}/{each['conversation_id']}".encode()
+            sent_at[each["utterance_id"]] = time.perf_counter()
+            await producer.send(
+                UTTERANCES, orjson.dumps(each), key, partition_of(key, PARTITIONS)
+            )
+        await asyncio.wait_for(listening, 120)
+    return took
+
+
+def latencies(per_second: float, seconds: float, folder: Path) -> list[float]:
+    """The same, with a worker that has just started on empty topics."""
+    with Kafka() as kafka, ExitStack() as stack:
+        make_topics(kafka.bootstrap, PARTITIONS)
+        stack.enter_context(running_worker(kafka.bootstrap, folder / "latency.duckdb"))
+        return asyncio.run(_latencies(kafka.bootstrap, per_second, seconds))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--utterances", type=int, default=20_000)
+    parser.add_argument("--latency-seconds", type=float, default=20.0)
+    parser.add_argument("--only", nargs="*", default=["faust", "loop", "worker1", "worker2"])
+    options = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        rates = {each: rate(each, options.utterances, folder) for each in options.only}
+        base = rates.get("faust")
+        print(f"{options.utterances:,} utterances, each with one operation or one claim")
+        for each, per_second in rates.items():
+            ratio = "" if base is None else f"{per_second / base:8.2f} x two empty Faust agents"
+            print(f"{each:>10} {per_second:10,.0f}/s {ratio}")
+        if "worker1" in rates and options.latency_seconds:
+            half = rates["worker1"] / 2
+            took = latencies(half, options.latency_seconds, folder)
+            cuts = statistics.quantiles(took, n=100)
+            print(f"utterance to verdict at {half:,.0f}/s: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
