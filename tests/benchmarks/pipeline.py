@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -31,6 +32,13 @@ PARTITIONS = 8
 CONVERSATIONS = 500
 TENANTS = 20
 SECONDS_MAX = 300.0
+
+
+class Rate(NamedTuple):
+    """How fast a subject was, and what an utterance cost it, its own start included."""
+
+    per_second: float
+    cpu_ms: float
 
 
 def conversation(number: int) -> dict[str, Any]:
@@ -76,31 +84,40 @@ async def _first_ms(bootstrap: str) -> int:
 
 
 @contextmanager
-def subject(name: str, bootstrap: str, folder: Path) -> Iterator[None]:
-    """Run what is measured, until the end of the block."""
+def subject(name: str, bootstrap: str, folder: Path) -> Iterator[list[int]]:
+    """Run what is measured until the end of the block; its process ids."""
+    ids: list[int] = []
     with ExitStack() as stack:
         if name in {"faust", "loop"}:
             command = [sys.executable, "-m", "tests.benchmarks.subjects", name, bootstrap]
             process = subprocess.Popen(command, cwd=ROOT, env={"PATH": ""})
             stack.callback(process.wait)
             stack.callback(process.kill)
+            ids.append(process.pid)
         else:
             for number in range(int(name.removeprefix("worker"))):
                 store = folder / f"{name}-{number}.duckdb"
-                stack.enter_context(running_worker(bootstrap, store))
-        yield
+                ids.append(stack.enter_context(running_worker(bootstrap, store)).pid)
+        yield ids
 
 
-def rate(name: str, count: int, folder: Path) -> float:
-    """Utterances per second, from the first record in the log to the last commit."""
+def cpu_ms(process: int) -> float:
+    """The processor time that a process has taken (Linux)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1_000
+
+
+def rate(name: str, count: int, folder: Path) -> Rate:
+    """From the first record in the log to the last commit."""
     with Kafka() as kafka:
         make_topics(kafka.bootstrap, PARTITIONS)
         say(kafka.bootstrap, list(utterances(count)), PARTITIONS)
-        with subject(name, kafka.bootstrap, folder):
+        with subject(name, kafka.bootstrap, folder) as processes:
             wait_until_done(kafka.bootstrap, SECONDS_MAX, PARTITIONS)
             ended_ms = time.time() * 1_000
             began_ms = asyncio.run(_first_ms(kafka.bootstrap))
-        return count / (ended_ms - began_ms) * 1_000
+            cpu = sum(map(cpu_ms, processes))
+        return Rate(count / (ended_ms - began_ms) * 1_000, cpu / count)
 
 
 async def _latencies(bootstrap: str, per_second: float, seconds: float) -> list[float]:
@@ -155,11 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rates = {each: rate(each, options.utterances, folder) for each in options.only}
         base = rates.get("faust")
         print(f"{options.utterances:,} utterances, each with one operation or one claim")
-        for each, per_second in rates.items():
-            ratio = "" if base is None else f"{per_second / base:8.2f} x two empty Faust agents"
-            print(f"{each:>10} {per_second:10,.0f}/s {ratio}")
+        for each, found in rates.items():
+            ratio = found.per_second / base.per_second if base is not None else float("nan")
+            print(
+                f"{each:>10} {found.per_second:10,.0f}/s {ratio:8.2f} x two empty Faust agents"
+                f"{found.cpu_ms:10.2f} ms of processor time each"
+            )
         if "worker1" in rates and options.latency_seconds:
-            half = rates["worker1"] / 2
+            half = rates["worker1"].per_second / 2
             took = latencies(half, options.latency_seconds, folder)
             cuts = statistics.quantiles(took, n=100)
             print(f"utterance to verdict at {half:,.0f}/s: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
