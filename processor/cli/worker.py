@@ -22,6 +22,7 @@ from processor.app.worker import Worker
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.output import complain, write_json
+from processor.interpreter.port import Interpreter
 
 EMBEDDED_FETCH_WAIT_MS = 20
 """That broker does not wake a fetch when messages come."""
@@ -54,12 +55,18 @@ def worker(
         write_json({"worker": _printable(settings), "kafka": _printable(kafka)})
         return 0
     configure_logs()
-    return run_async(lambda stop: _serve(settings, kafka, stop, embedded_broker))
+    return run_async(lambda stop: serve(settings, kafka, stop, embedded=embedded_broker))
 
 
-async def _serve(
-    settings: WorkerSettings, kafka: KafkaSettings, stop: AskedToStop, embedded: bool
+async def serve(
+    settings: WorkerSettings,
+    kafka: KafkaSettings,
+    stop: AskedToStop,
+    *,
+    embedded: bool = False,
+    interpreter: Interpreter | None = None,
 ) -> int:
+    """Run one worker until it is asked to stop, and drain it; the exit status."""
     if not embedded:
         await _require_topics(settings, kafka)
     async with AsyncExitStack() as stack:
@@ -70,7 +77,7 @@ async def _serve(
                 await sender.partitions(topic.name)  # which makes it
             click.echo(f"broker {kafka.bootstrap}")
             sys.stdout.flush()
-        running = Worker(settings, kafka, store, sender)
+        running = Worker(settings, kafka, store, sender, interpreter)
         await running.start()
         asked = asyncio.create_task(_until(stop))
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)

@@ -145,9 +145,7 @@ async def _latencies(bootstrap: str, per_second: float, seconds: float) -> list[
                 await asyncio.sleep(ahead)
             key = f"{each['tenant_id']}/{each['conversation_id']}".encode()
             sent_at[each["utterance_id"]] = time.perf_counter()
-            await producer.send(
-                UTTERANCES, orjson.dumps(each), key, partition_of(key, PARTITIONS)
-            )
+            await producer.send(UTTERANCES, orjson.dumps(each), key, partition_of(key, PARTITIONS))
         await asyncio.wait_for(listening, 120)
     return took
 
@@ -182,7 +180,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             half = rates["worker1"].per_second / 2
             took = latencies(half, options.latency_seconds, folder)
             cuts = statistics.quantiles(took, n=100)
-            print(f"utterance to verdict at {half:,.0f}/s: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms")
+            print(
+                f"utterance to verdict at {half:,.0f}/s: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms"
+            )
 
 
 if __name__ == "__main__":

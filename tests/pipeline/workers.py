@@ -47,25 +47,41 @@ def make_topics(bootstrap: str, partitions: int = PARTITIONS) -> None:
     assert not done.mismatches
 
 
-@contextmanager
-def running_worker(bootstrap: str, store: Path, **environment: str) -> Iterator[subprocess.Popen]:
-    """A worker that has started; it is killed at the end if it still runs.
+WORKER = ("processor.cli", "worker")
+SCRIPTED_WORKER = ("tests.faults.scripted_worker",)
 
-    Its log stands beside its store, and is printed if something fails.
-    """
-    log = store.with_suffix(".log")
-    said_before = log.stat().st_size if log.exists() else 0
-    with log.open("ab") as stderr:
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "processor.cli", "worker"),
-                *("--bootstrap", bootstrap, "--store", str(store)),
-            ],
+
+def start_worker(
+    bootstrap: str, store: Path, program: Sequence[str] = WORKER, **environment: str
+) -> subprocess.Popen:
+    """A worker that is starting; its log stands beside its store."""
+    with store.with_suffix(".log").open("ab") as stderr:
+        return subprocess.Popen(
+            [sys.executable, "-m", *program],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            env={"PATH": "", "STANDFAST_WORKER_REPLICATION": "1", **environment},
+            env={
+                "PATH": "",
+                "STANDFAST_KAFKA_BOOTSTRAP": bootstrap,
+                "STANDFAST_WORKER_STORE": str(store),
+                "STANDFAST_WORKER_REPLICATION": "1",
+                **environment,
+            },
         )
+
+
+@contextmanager
+def running_worker(
+    bootstrap: str, store: Path, program: Sequence[str] = WORKER, **environment: str
+) -> Iterator[subprocess.Popen]:
+    """A worker that has started; it is killed at the end if it still runs.
+
+    Its log is printed if something fails.
+    """
+    log = store.with_suffix(".log")
+    said_before = log.stat().st_size if log.exists() else 0
+    process = start_worker(bootstrap, store, program, **environment)
     try:
         deadline = time.monotonic() + START_SECONDS_MAX
         while b"worker_started" not in log.read_bytes()[said_before:]:
@@ -148,11 +164,11 @@ def work_through(bootstrap: str, store: Path) -> None:
         assert stop(worker) == 0
 
 
-async def _read(bootstrap: str, topic: str) -> list[Any]:
+async def _read(bootstrap: str, topic: str, partitions: int) -> list[Any]:
     async with AIOKafkaConsumer(
         bootstrap_servers=bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=50
     ) as consumer:
-        places = [TopicPartition(topic, each) for each in range(PARTITIONS)]
+        places = [TopicPartition(topic, each) for each in range(partitions)]
         consumer.assign(places)
         await consumer.seek_to_beginning()
         ends = await consumer.end_offsets(places)
@@ -163,9 +179,9 @@ async def _read(bootstrap: str, topic: str) -> list[Any]:
         return records
 
 
-def read(bootstrap: str, topic: str) -> list[Any]:
-    """Every record of a topic."""
-    return asyncio.run(_read(bootstrap, topic))
+def read(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> list[Any]:
+    """Every record of a topic, in the order of each partition."""
+    return asyncio.run(_read(bootstrap, topic, partitions))
 
 
 def emitted(bootstrap: str) -> dict[str, bytes]:

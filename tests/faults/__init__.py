@@ -1,0 +1,1 @@
+"""The worker under faults, on Apache Kafka: nothing is lost, nothing applied twice."""
