@@ -1,7 +1,8 @@
-"""The pipeline's figures on Apache Kafka, as ratios in one run: `python -m tests.benchmarks.pipeline`.
+"""The pipeline's figures on Apache Kafka: `python -m tests.benchmarks.pipeline`.
 
-Utterances per second through one worker (and two), against two chained empty Faust agents and a
-bare aiokafka loop; then the added latency from utterance to verdict at half the worker's rate.
+As ratios in one run: utterances per second through one worker (and two), against two chained empty
+Faust agents and a bare aiokafka loop; then the latency from utterance to verdict at half the
+worker's rate.
 """
 
 from __future__ import annotations
@@ -181,7 +182,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             took = latencies(half, options.latency_seconds, folder)
             cuts = statistics.quantiles(took, n=100)
             print(
-                f"utterance to verdict at {half:,.0f}/s: p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms"
+                f"utterance to verdict at {half:,.0f}/s: "
+                f"p50 {cuts[49]:.1f} ms, p99 {cuts[98]:.1f} ms"
             )
 
 

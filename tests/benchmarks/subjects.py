@@ -1,4 +1,4 @@
-"""What the worker is compared with, each a process of its own: `python -m tests.benchmarks.subjects`.
+"""What the worker is compared with, each a process: `python -m tests.benchmarks.subjects`.
 
 `faust`: two empty agents, chained by one send. `loop`: the same reads and writes in a bare loop of
 aiokafka. Both acknowledge what is done in batches, and run until they are killed.

@@ -12,6 +12,7 @@ from typing import final
 
 import orjson
 
+from processor.app.interpret import NO_OPERATIONS
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import (
     EndpointUnavailable,
@@ -54,7 +55,7 @@ def read(utterance: Utterance) -> Interpreted:
         }
         understood = decode_utterance(orjson.dumps(whole))
     except (orjson.JSONDecodeError, WireError):
-        return Unreadable(PROVENANCE, "the text says nothing the script knows")
+        return Unreadable(PROVENANCE, NO_OPERATIONS)
     return Reading(PROVENANCE, understood.operations or (), understood.claims)
 
 

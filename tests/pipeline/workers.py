@@ -41,9 +41,9 @@ class Place(NamedTuple):
     state_digest: str
 
 
-def make_topics(bootstrap: str, partitions: int = PARTITIONS) -> None:
-    """Create the topics of the pipeline on a broker that is alone."""
-    done = asyncio.run(create(KafkaSettings(bootstrap=bootstrap), Layout(partitions, 1)))
+def make_topics(bootstrap: str, partitions: int = PARTITIONS, replication: int = 1) -> None:
+    """Create the topics of the pipeline, by default on a broker that is alone."""
+    done = asyncio.run(create(KafkaSettings(bootstrap=bootstrap), Layout(partitions, replication)))
     assert not done.mismatches
 
 
