@@ -8,8 +8,8 @@ never take is given back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
-from typing import Any, final
+from collections.abc import Mapping
+from typing import Any, TypeAlias, final
 
 import structlog
 from aiokafka import AIOKafkaProducer
@@ -23,6 +23,10 @@ _log = structlog.get_logger(__name__)
 LINGER_MS = 5
 REQUEST_BYTES_MAX = 16 * 1_048_576
 PAUSE_S = 1.0
+
+
+Sending: TypeAlias = "asyncio.Future[RecordMetadata]"
+"""A message on its way to the broker."""
 
 
 class MessageTooLarge(Exception):  # noqa: N818 - it says what is wrong
@@ -55,22 +59,13 @@ class Sender:
 
     async def send(self, message: Outgoing) -> int:
         """Send a message; its offset, once the broker has it. Raises MessageTooLarge."""
-        placed = await (await self.begin(message))
-        offset: int = placed.offset
-        return offset
+        return await self.confirmed(message, await self.begin(message))
 
-    async def begin(self, message: Outgoing) -> Awaitable[RecordMetadata]:
-        """Take a message into the next batch, in the order of calls; await the rest for its offset.
-
-        Raises MessageTooLarge, also from what is awaited.
-        """
-        sent = await self._begin(message)
-        return asyncio.ensure_future(self._confirmed(message, sent))
-
-    async def _begin(self, message: Outgoing) -> asyncio.Future[RecordMetadata]:
+    async def begin(self, message: Outgoing) -> Sending:
+        """Take a message into the next batch, in the order of calls. Raises MessageTooLarge."""
         while True:
             try:
-                future: asyncio.Future[RecordMetadata] = await self._producer.send(
+                sending: Sending = await self._producer.send(
                     message.topic,
                     value=message.value,
                     key=message.key,
@@ -82,19 +77,23 @@ class Sender:
             except KafkaError as failure:
                 await self._wait_out(message, failure)
             else:
-                return future
+                return sending
 
-    async def _confirmed(
-        self, message: Outgoing, sent: asyncio.Future[RecordMetadata]
-    ) -> RecordMetadata:
+    async def confirmed(self, message: Outgoing, sending: Sending) -> int:
+        """The offset of a message that was begun, once the broker has it.
+
+        Raises MessageTooLarge.
+        """
         while True:
             try:
-                return await sent
+                offset: int = (await sending).offset
             except MessageSizeTooLargeError as too_large:
                 raise MessageTooLarge(str(too_large)) from too_large
             except KafkaError as failure:
                 await self._wait_out(message, failure)
-                sent = await self._begin(message)
+                sending = await self.begin(message)
+            else:
+                return offset
 
     async def _wait_out(self, message: Outgoing, failure: KafkaError) -> None:
         """The broker is at fault: try again until it is not, however long that takes."""

@@ -238,8 +238,9 @@ class Worker:
         outgoing = derived_messages(
             folded.derived, folded.event.at, partition, self.settings.alert_tenants
         )
-        for sent in [await self._sender.begin(message) for message in outgoing]:
-            await sent
+        sendings = [await self._sender.begin(message) for message in outgoing]
+        for message, sending in zip(outgoing, sendings, strict=True):
+            await self._sender.confirmed(message, sending)
         done()
 
     # -- what the interpret agent sees of the log -------------------------------------------------
