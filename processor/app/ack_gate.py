@@ -69,6 +69,11 @@ class AckGate(Generic[Message]):
         """How many of the messages in hand are still being worked on."""
         return sum(not each.is_finished for each in self._in_hand)
 
+    def age_s(self, offset: int, now: float) -> float | None:
+        """How long a message has been in hand; None if it is not."""
+        taken = self._by_offset.get(offset)
+        return None if taken is None else now - taken.arrived
+
     def oldest_age_s(self, now: float) -> float:
         """How long the message that holds the others back has been in hand; 0 if there is none."""
         return now - self._in_hand[0].arrived if self._in_hand else 0.0

@@ -10,6 +10,7 @@ from typing import Any, cast, final
 
 import faust
 from faust.sensors import Monitor
+from faust.transport.consumer import Consumer
 from faust.transport.drivers import aiokafka as driver
 from mode.services import WaitResults
 
@@ -100,6 +101,19 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
     )
     app.fetch_wait_ms = settings.fetch_wait_ms
     return app
+
+
+def lag(app: App) -> dict[tuple[str, ...], float]:
+    """By topic and partition: how many messages there are beyond what is committed."""
+    consumer = cast(Consumer | None, app._consumer)  # the property would make one
+    if consumer is None:
+        return {}
+    behind: dict[tuple[str, ...], float] = {}
+    for place, committed in consumer._committed_offset.items():
+        end = consumer.highwater(place)
+        if end is not None and committed is not None:
+            behind[place.topic, str(place.partition)] = max(0, end - committed)
+    return behind
 
 
 def _credentials(kafka: KafkaSettings) -> Any:

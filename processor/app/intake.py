@@ -80,11 +80,22 @@ class Intake:
         self._gates.clear()
         self._stopped.clear()
 
-    def in_hand(self) -> int:
-        """How many messages are between delivery and acknowledgement."""
-        return sum(map(len, self._gates.values()))
+    def age_s(self, place: Place, offset: int) -> float | None:
+        """How long a message has been in hand; None if it is not in hand here."""
+        gate = self._gates.get(place)
+        return None if gate is None else gate.age_s(offset, self._clock())
 
-    def oldest_age_s(self) -> float:
-        """How long the oldest of them has been in hand."""
+    def in_hand(self) -> dict[str, int]:
+        """How many messages of each topic are between delivery and acknowledgement."""
+        counts: dict[str, int] = {}
+        for (topic, _), gate in self._gates.items():
+            counts[topic] = counts.get(topic, 0) + len(gate)
+        return counts
+
+    def oldest_age_s(self) -> dict[str, float]:
+        """How long the oldest of them has been in hand, by topic."""
         now = self._clock()
-        return max((gate.oldest_age_s(now) for gate in self._gates.values()), default=0.0)
+        ages: dict[str, float] = {}
+        for (topic, _), gate in self._gates.items():
+            ages[topic] = max(ages.get(topic, 0.0), gate.oldest_age_s(now))
+        return ages

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar, final
+from typing import NamedTuple, TypeVar, final
 
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
@@ -30,6 +30,14 @@ CONVERSATION_WEIGHT = 8
 WRITE_SECONDS_MAX = 1.0
 
 Answer = TypeVar("Answer")
+
+
+@final
+class Held(NamedTuple):
+    """How many conversations are in memory, and what they weigh, in records."""
+
+    conversations: int
+    weight: int
 
 
 @final
@@ -102,6 +110,10 @@ class LocalStore:
         while self._weight > self._records_max and len(self._live) > 1:
             _, (_, lost) = self._live.popitem(last=False)
             self._weight -= lost
+
+    def held(self) -> Held:
+        """What is in memory."""
+        return Held(len(self._live), self._weight)
 
     def forget_conversations(self) -> None:
         """Others may go on with them: they are read again when they are needed."""

@@ -6,7 +6,7 @@ between two scrapes. No label has a tenant or a conversation: their number is no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, final
 
 from prometheus_client import (
@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from processor.app.interpret import DeadLetterClass
 from processor.app.reduce_agent import Folded
+from processor.engine.fold import RefusalReason
 from schemas.derived import TurnEvent, UngroundedAlert, VerdictEvent
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
@@ -35,8 +36,18 @@ class Gauge(NamedTuple):
 
     name: str
     help: str
-    values: dict[tuple[str, ...], float]
+    values: Mapping[tuple[str, ...], float]
     labels: tuple[str, ...] = ()
+
+    @classmethod
+    def by_topic(cls, name: str, help_: str, values: Mapping[str, float]) -> Gauge:
+        """A gauge with a value for each topic."""
+        return cls(name, help_, {(topic,): value for topic, value in values.items()}, ("topic",))
+
+    @classmethod
+    def one(cls, name: str, help_: str, value: float) -> Gauge:
+        """A gauge without labels."""
+        return cls(name, help_, {(): value})
 
 
 @final
@@ -108,6 +119,8 @@ class Metrics:
 
     def emitted(self, folded: Folded, seconds: float | None) -> None:
         """An event was folded and everything derived from it is on its topics."""
+        if folded.is_again:
+            return
         self._folded.labels(folded.event.type).inc()
         if seconds is not None:
             self._seconds.observe(seconds)
@@ -121,9 +134,9 @@ class Metrics:
                 case UngroundedAlert():
                     self._alerts.labels(event.severity.value).inc()
 
-    def refused(self, reason: str) -> None:
+    def refused(self, reason: RefusalReason) -> None:
         """An event of the log did not fit."""
-        self._refused.labels(reason).inc()
+        self._refused.labels(reason.value).inc()
 
     def dead_letter(self, reason_class: DeadLetterClass) -> None:
         """A dead letter was written."""

@@ -9,6 +9,7 @@ the partition: folding past it would fork the state.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, final
 
@@ -64,15 +65,18 @@ class Folded(NamedTuple):
 
     event: LogEvent
     derived: tuple[DerivedEvent, ...]
+    is_again: bool = False
+    """It was folded before, and may have been emitted."""
 
 
 @final
 @dataclass
 class ReduceAgent:
-    """Folds delivered messages of the operations topic."""
+    """Folds delivered messages of the operations topic; `on_refused` is told what did not fit."""
 
     keeper: Keeper
     progress: FoldProgress
+    on_refused: Callable[[RefusalReason], None] = lambda _: None
 
     async def fold(self, message: Delivered) -> Folded | None:
         """Fold a message of the log; None if it is passed over.
@@ -94,7 +98,7 @@ class ReduceAgent:
         if self._is_again(message):
             again = await self.keeper.derived_again(event)
             self.progress.check(epoch)
-            return Folded(event, again)
+            return Folded(event, again, is_again=True)
         conversation = await self.keeper.conversation(event.tenant_id, event.conversation_id)
         self.progress.check(epoch)
         derived = reduce(conversation, event)
@@ -102,6 +106,7 @@ class ReduceAgent:
             if derived.reason is RefusalReason.UNKNOWN_RULES:
                 raise PartitionStopped(_at(message, f"rules version {event.rules_version}"))
             _log.info("event_refused", **_place(message), reason=derived.reason.value)
+            self.on_refused(derived.reason)
             return None
         self.keeper.keep(conversation, event, derived, message)
         return Folded(event, derived)

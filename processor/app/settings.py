@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import ssl
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,20 @@ class SaslMechanism(StrEnum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class LogLevel(StrEnum):
+    """From what on something is logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        """The level as the standard library counts it."""
+        return logging.getLevelNamesMapping()[self.name]
 
 
 class KafkaSettings(BaseSettings):
@@ -123,6 +138,7 @@ class WorkerSettings(BaseSettings):
     `records_max` the records of the conversations in memory. `instance` names the worker in its
     group, so that a restart within the session's time-out moves no partition. `replication` is what
     the topics are checked for; `fetch_wait_ms` how long the broker may wait for messages to come.
+    The log has one line for each event from level info on, with the claims only if `log_claims`.
     """
 
     model_config = SettingsConfigDict(
@@ -141,6 +157,8 @@ class WorkerSettings(BaseSettings):
     alert_tenants: frozenset[str] = frozenset()
     replication: int = Field(default=3, ge=1)
     fetch_wait_ms: int = Field(default=500, ge=1)
+    log_level: LogLevel = LogLevel.INFO
+    log_claims: bool = False
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:

@@ -34,6 +34,8 @@ def turn_line(folded: Folded, message: Delivered, seconds: float | None) -> dict
         "outcome": _outcome(event),
         "milliseconds": None if seconds is None else round(seconds * 1_000, 1),
     }
+    if folded.is_again:
+        line["again"] = True
     verdicts: Counter[str] = Counter()
     alerts = 0
     for derived in folded.derived:

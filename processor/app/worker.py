@@ -9,7 +9,7 @@ delivers anything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import Any, final
 
@@ -19,6 +19,7 @@ from faust.types import TP
 
 from processor.app.dispatcher import Dispatcher, Lane
 from processor.app.faust_app import App, new_app
+from processor.app.gauges import gauges
 from processor.app.intake import Intake, Place
 from processor.app.interpret import Unusable
 from processor.app.interpret_agent import EventTooLarge, InterpretAgent
@@ -31,12 +32,14 @@ from processor.app.messages import (
     derived_messages,
     log_message,
 )
+from processor.app.metrics import Gauge, Metrics
 from processor.app.partitions import partition_of
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
+from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreter
 from schemas.log import LogEvent
@@ -64,7 +67,10 @@ class Worker:
         self._sender = sender
         self._progress = FoldProgress()
         self._ready: dict[int, asyncio.Event] = {}
-        self._reduce = ReduceAgent(store, self._progress)
+        self.metrics = Metrics(
+            lambda: gauges(self._app, self._intake, self._dispatcher, self._ready, store)
+        )
+        self._reduce = ReduceAgent(store, self._progress, self.metrics.refused)
         self._interpret = InterpretAgent(log=self, dead_letters=self, interpreter=interpreter)
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
@@ -229,19 +235,35 @@ class Worker:
             return
         except EpochEnded:
             return
-        if folded is None or not folded.derived:
+        if folded is None:
             done()
             return
-        self._in_background(self._emit(folded, message.partition, done))
+        self._in_background(self._emit(folded, message, done))
 
-    async def _emit(self, folded: Folded, partition: int, done: Callable[[], None]) -> None:
+    async def _emit(self, folded: Folded, message: Delivered, done: Callable[[], None]) -> None:
         outgoing = derived_messages(
-            folded.derived, folded.event.at, partition, self.settings.alert_tenants
+            folded.derived, folded.event.at, message.partition, self.settings.alert_tenants
         )
         sendings = [await self._sender.begin(message) for message in outgoing]
-        for message, sending in zip(outgoing, sendings, strict=True):
-            await self._sender.confirmed(message, sending)
+        for sent, sending in zip(outgoing, sendings, strict=True):
+            await self._sender.confirmed(sent, sending)
+        self._tell(folded, message)
         done()
+
+    def _tell(self, folded: Folded, message: Delivered) -> None:
+        """Count an event that is done with, and write its line."""
+        told = folded.event.utterance
+        seconds = None
+        if told.partition is not None and told.offset is not None:
+            seconds = self._intake.age_s((UTTERANCES, told.partition), told.offset)
+        self.metrics.emitted(folded, seconds)
+        line = turn_line(folded, message, seconds)
+        if self.settings.log_claims:
+            line["claims"] = said(folded.event)
+        _log.info("turn", **line)
+
+    def _gauges(self) -> Iterator[Gauge]:
+        return gauges(self._app, self._intake, self._dispatcher, self._ready, self._store)
 
     # -- what the interpret agent sees of the log -------------------------------------------------
 
@@ -270,6 +292,7 @@ class Worker:
     async def write(self, message: Delivered, letter: Unusable, attempts: int) -> None:
         """Write a dead letter, and return when the broker has it."""
         await self._sender.send(dead_letter_message(message, letter, attempts))
+        self.metrics.dead_letter(letter.dead_letter_class)
         _log.warning(
             "dead_letter",
             partition=message.partition,

@@ -54,7 +54,7 @@ def worker(
     if print_settings:
         write_json({"worker": _printable(settings), "kafka": _printable(kafka)})
         return 0
-    configure_logs()
+    configure_logs(settings.log_level.number)
     return run_async(lambda stop: serve(settings, kafka, stop, embedded=embedded_broker))
 
 

@@ -18,6 +18,8 @@ from processor.app.sender import Sender
 from processor.app.settings import kafka_settings, worker_settings
 from processor.cli.kafka import run_async
 from processor.cli.worker import serve
+from processor.interpreter.port import Interpreter
+from tests.faults.endpoint import AskingInterpreter
 from tests.faults.script import ScriptedInterpreter
 
 DERIVED = frozenset(DERIVED_TOPICS.values())
@@ -104,9 +106,11 @@ def main() -> None:
     if fault:
         point, _, count = fault.partition(":")
         POINTS[point](_killer(int(count)))
-    interpreter = ScriptedInterpreter(
-        float(os.environ.get("STANDFAST_SCRIPT_SECONDS_MAX", "0.2")),
-        float(os.environ.get("STANDFAST_SCRIPT_FAILURES", "0.05")),
+    endpoint = os.environ.get("STANDFAST_SCRIPT_ENDPOINT")
+    interpreter: Interpreter = (
+        ScriptedInterpreter(float(os.environ.get("STANDFAST_SCRIPT_SECONDS_MAX", "0.2")))
+        if endpoint is None
+        else AskingInterpreter(endpoint)
     )
     configure_logs()
     settings, kafka = worker_settings({}), kafka_settings()

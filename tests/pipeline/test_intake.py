@@ -45,7 +45,7 @@ def test_a_full_partition_is_not_fetched_from_until_half_is_done() -> None:
     done = [intake.take(delivered(offset), Message(acked, offset)) for offset in range(6)]
     assert flow.stopped == {("utterances", 0)}
     assert intake.take(delivered(0, 1), Message([], 0)) is not None
-    assert intake.in_hand() == 7
+    assert intake.in_hand() == {"utterances": 7}
     for finish in done[:3]:
         assert finish is not None
         finish()
@@ -66,17 +66,17 @@ def test_nothing_of_an_old_epoch_is_acknowledged() -> None:
     assert before is not None
     assert after is not None
     before()
-    assert (old, new, intake.in_hand()) == ([], [], 1)
+    assert (old, new, intake.in_hand()) == ([], [], {"utterances": 1})
     after()
-    assert (old, new, intake.in_hand()) == ([], [7], 0)
+    assert (old, new, intake.in_hand()) == ([], [7], {"utterances": 0})
 
 
 def test_the_age_of_the_oldest_is_told() -> None:
     """Over all partitions."""
     now = [0.0]
     intake = Intake(Flow(), in_hand_max=4, clock=lambda: now[0])
-    assert intake.oldest_age_s() == 0.0
+    assert intake.oldest_age_s() == {}
     intake.take(delivered(1), Message([], 1))
     now[0] = 5.0
     intake.take(delivered(1, 1), Message([], 1))
-    assert intake.oldest_age_s() == 5.0
+    assert intake.oldest_age_s() == {"utterances": 5.0}
