@@ -46,6 +46,7 @@ COMMANDS = {
     "produce": "produce",
     "tail": "tail",
     "worker": "worker",
+    "archive": "archive",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""

@@ -1,0 +1,85 @@
+"""`standfast archive`: every message of the topics, kept in a file."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import click
+
+from processor.app.archive import ArchiveThread, Copier
+from processor.app.settings import kafka_settings
+from processor.cli.errors import BadInputError
+from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
+from processor.cli.output import Progress, complain, write_json
+from processor.cli.produce import CUT_SHORT
+from replay.archive_batch import DELETED, Gap
+
+ARCHIVE_NAME = "archive.duckdb"
+
+
+@click.group(invoke_without_command=True)
+@bootstrap_option
+@click.option("--db", type=click.Path(dir_okay=False, path_type=Path), help="The archive.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"The same, as DIR/{ARCHIVE_NAME}.",
+)
+@click.option("--until-end", is_flag=True, help="End where the topics ended when it began.")
+@json_option
+@click.pass_context
+def archive(
+    context: click.Context,
+    bootstrap: str | None,
+    db: Path | None,
+    out: Path | None,
+    until_end: bool,
+    as_json: bool,
+) -> int:
+    """Copy every topic into a DuckDB file, each message once, and follow them until Ctrl-C."""
+    if context.invoked_subcommand is not None:
+        if bootstrap or db or out or until_end or as_json:
+            raise BadInputError(f"options come after archive {context.invoked_subcommand}")
+        return 0
+    path = _path(db, out)
+    settings = kafka_settings(bootstrap)
+    progress = Progress(shown=True, noun="messages")
+
+    async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
+        async with ArchiveThread(path) as thread:
+            copier = Copier(settings, thread, stop, _say_gap, progress.step)
+            reached_end = await copier.copy(until_end=until_end)
+        return copier, None if reached_end else stop.by
+
+    try:
+        copier, ended_by = run_async(work)
+    finally:
+        progress.close()
+    if as_json:
+        gaps = [gap._asdict() for gap in copier.gaps]
+        write_json({"db": str(path), "copied": copier.copied, "gaps": gaps})
+    else:
+        click.echo(f"{copier.copied:,} messages copied")
+    if until_end and ended_by is not None:
+        complain(f"stopped by {ended_by.name} before the end; what was copied is kept in {path}")
+        return CUT_SHORT + ended_by
+    return 0
+
+
+def _path(db: Path | None, out: Path | None) -> Path:
+    if (db is None) == (out is None):
+        raise BadInputError("give either --db FILE or --out DIR")
+    if db is not None:
+        return db
+    assert out is not None
+    out.mkdir(parents=True, exist_ok=True)
+    return out / ARCHIVE_NAME
+
+
+def _say_gap(gap: Gap) -> None:
+    if gap.reason == DELETED:
+        complain(
+            f"{gap.topic}/{gap.partition}: the brokers deleted what was at offsets "
+            f"{gap.first_offset} to {gap.next_offset - 1} before it was copied"
+        )
