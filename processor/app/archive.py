@@ -162,7 +162,7 @@ class Copier:
             except AnotherLog as another:
                 raise self._refusal(place, str(another)) from another
             if start.gap_from is not None:
-                self._lost(Gap(*place, start.gap_from, start.offset, DELETED))
+                self._lost(Gap(place.topic, place.partition, start.gap_from, start.offset, DELETED))
             if copied is None or start.gap_from is not None:
                 self._batch.reach(place, CopiedTo(start.offset))
             self._next[place] = start.offset
@@ -224,7 +224,7 @@ class Copier:
         if expected is not None:
             following += 1  # the one that the archive has was compacted away
         if message.offset > following and not _is_compacted(message.topic):
-            self._lost(Gap(*place, following, message.offset, EMPTY))
+            self._lost(Gap(message.topic, message.partition, following, message.offset, EMPTY))
         self._batch.add(message)
 
     def _lost(self, gap: Gap) -> None:
