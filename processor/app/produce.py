@@ -62,7 +62,7 @@ async def produce(settings: KafkaSettings, lines: AsyncIterable[Line], result: S
     `result` is up to date at any time, also after a BrokerError.
     """
     partitions = await partition_count(settings, UTTERANCES)
-    async with _producer(settings) as producer:
+    async with utterance_producer(settings) as producer:
         waiting: deque[tuple[Line, asyncio.Future[object]]] = deque()
         count = 0
         async for line in lines:
@@ -117,7 +117,8 @@ async def _acknowledged(line: Line, future: asyncio.Future[object], result: Sent
 
 
 @asynccontextmanager
-async def _producer(settings: KafkaSettings) -> AsyncIterator[Any]:
+async def utterance_producer(settings: KafkaSettings) -> AsyncIterator[Any]:
+    """A producer that waits for all replicas and repeats nothing. Raises BrokerError."""
     producer = AIOKafkaProducer(
         **settings.client_options(),
         enable_idempotence=True,
