@@ -19,7 +19,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from processor.app.errors import BrokerError
 from processor.app.settings import KafkaSettings
-from processor.app.topic_reader import POLL_MS, our_partitions, paused_reader
+from processor.app.topic_reader import POLL_MS, message_of, our_partitions, paused_reader
 from replay.archive import Archive
 from replay.archive_batch import (
     DELETED,
@@ -206,7 +206,7 @@ class Copier:
             return
         for records in fetched.values():
             for record in records:
-                self._take(_message(record))
+                self._take(message_of(record))
                 if self._batch.is_full():
                     await self._write()
         if time.monotonic() - self._written_at > WRITE_SECONDS_MAX:
@@ -253,14 +253,6 @@ class Copier:
             return not set(places).issuperset(await our_partitions(self._settings))
         except BrokerError:
             return False  # reading waits for the brokers too; it looks again
-
-
-def _message(record: Any) -> ArchivedMessage:
-    return ArchivedMessage(
-        *(record.topic, record.partition, record.offset),
-        -1 if record.timestamp is None else record.timestamp,
-        *(record.key, record.headers, record.value),
-    )
 
 
 def _is_compacted(name: str) -> bool:

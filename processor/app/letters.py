@@ -11,8 +11,9 @@ from aiokafka import TopicPartition
 from processor.app.messages import DEAD_LETTERS
 from processor.app.settings import KafkaSettings
 from processor.app.tail import Selection
-from processor.app.topic_reader import POLL_MS, paused_reader
+from processor.app.topic_reader import POLL_MS, message_of, paused_reader
 from processor.app.topics import partition_count
+from replay.archive_batch import ArchivedMessage
 
 _DIGITS_MAX = 19
 
@@ -73,9 +74,9 @@ async def letters(settings: KafkaSettings, wanted: LetterFilter) -> AsyncGenerat
             reader.seek(place, firsts[place])
             reader.resume(place)
             while await reader.position(place) < ends[place]:
-                for record in await _some(reader, place):
-                    letter = letter_of(record)
-                    if record.offset < ends[place] and wanted.takes(letter):
+                for message in await _some(reader, place):
+                    letter = letter_of(message)
+                    if letter.offset < ends[place] and wanted.takes(letter):
                         yield letter
             reader.pause(place)
 
@@ -113,23 +114,22 @@ async def _at(reader: Any, place: TopicPartition, offset: int) -> Letter:
     reader.resume(place)
     try:
         while await reader.position(place) <= offset:
-            for record in await _some(reader, place):
-                if record.offset == offset:
-                    return letter_of(record)
+            for message in await _some(reader, place):
+                if message.offset == offset:
+                    return letter_of(message)
     finally:
         reader.pause(place)
     raise NoSuchLetter(f"{place.partition}/{offset}: there is no message any more")
 
 
-async def _some(reader: Any, place: TopicPartition) -> Sequence[Any]:
+async def _some(reader: Any, place: TopicPartition) -> list[ArchivedMessage]:
     fetched = await reader.getmany(place, timeout_ms=POLL_MS)
-    records: Sequence[Any] = fetched.get(place, ())
-    return records
+    return [message_of(record) for record in fetched.get(place, ())]
 
 
-def letter_of(record: Any) -> Letter:
+def letter_of(message: ArchivedMessage) -> Letter:
     """What a message of the topic says."""
-    headers: dict[str, bytes | None] = dict(record.headers)
+    headers = dict(message.headers)
 
     def text(name: str) -> str:
         return (headers.get(name) or b"").decode(errors="replace")
@@ -140,11 +140,11 @@ def letter_of(record: Any) -> Letter:
         return int(said) if fits else None
 
     return Letter(
-        partition=record.partition,
-        offset=record.offset,
-        timestamp_ms=-1 if record.timestamp is None else record.timestamp,
-        key=record.key or b"",
-        original=record.value or b"",
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=message.timestamp_ms,
+        key=message.key or b"",
+        original=message.value or b"",
         letter_class=text("class"),
         reason=text("reason"),
         attempts=number("attempts"),

@@ -17,7 +17,7 @@ from processor.app.interpret import DeadLetterClass
 from processor.app.letters import Letter
 from processor.app.messages import REQUEUED, UTTERANCES, Outgoing, utterance_message
 from processor.app.partitions import partition_of
-from processor.app.produce import utterance_producer
+from processor.app.produce import idempotent_producer
 from processor.app.settings import KafkaSettings
 from processor.app.topics import partition_count
 from schemas.ids import conversation_key
@@ -51,7 +51,7 @@ async def requeue(
     """
     partitions = await partition_count(settings, UTTERANCES)
     seen: set[bytes] = set()
-    async with utterance_producer(settings) as producer:
+    async with idempotent_producer(settings) as producer:
         async for letter in letters:
             original = hashlib.sha256(letter.key + b"\n" + letter.original).digest()
             message = requeued_message(letter, partitions)

@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaError
 from processor.app.connection import admin_client, connect
 from processor.app.errors import BrokerError
 from processor.app.settings import KafkaSettings
+from replay.archive_batch import ArchivedMessage
 from schemas.topics import topic_at
 
 FETCH_BYTES_MAX = 8 * 1_048_576
@@ -57,3 +58,12 @@ async def paused_reader(
         raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
     finally:
         await consumer.stop()
+
+
+def message_of(record: Any) -> ArchivedMessage:
+    """A record of the client as we name its parts."""
+    return ArchivedMessage(
+        *(record.topic, record.partition, record.offset),
+        -1 if record.timestamp is None else record.timestamp,
+        *(record.key, record.headers, record.value),
+    )

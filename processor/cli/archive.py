@@ -8,12 +8,14 @@ from pathlib import Path
 import click
 
 from processor.app.archive import ArchiveThread, Copier
+from processor.app.restore import Restorer
 from processor.app.settings import kafka_settings
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
 from processor.cli.output import Progress, complain, write_json
 from processor.cli.produce import CUT_SHORT
 from replay.archive_batch import DELETED, Gap
+from replay.archive_reader import ArchiveReader
 
 ARCHIVE_NAME = "archive.duckdb"
 
@@ -63,6 +65,41 @@ def archive(
         click.echo(f"{copier.copied:,} messages copied")
     if until_end and ended_by is not None:
         complain(f"stopped by {ended_by.name} before the end; what was copied is kept in {path}")
+        return CUT_SHORT + ended_by
+    return 0
+
+
+@archive.command()
+@bootstrap_option
+@click.option(
+    "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The archive."
+)
+@json_option
+def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:
+    """Send an archive's log, dead letters and utterances to topics that were just created.
+
+    They may have another partition count. Start no worker before it is done.
+    """
+    settings = kafka_settings(bootstrap)
+    progress = Progress(shown=True, noun="messages")
+
+    async def work(stop: AskedToStop) -> tuple[Restorer, signal.Signals | None]:
+        with ArchiveReader(db) as reader:
+            restorer = Restorer(settings, reader, stop, progress.step)
+            await restorer.restore()
+        return restorer, stop.by
+
+    try:
+        restorer, ended_by = run_async(work)
+    finally:
+        progress.close()
+    if as_json:
+        write_json({"db": str(db), "sent": restorer.sent})
+    else:
+        for topic, count in restorer.sent.items():
+            click.echo(f"{count:,} messages sent to {topic}")
+    if ended_by is not None:
+        complain(f"stopped by {ended_by.name}; delete the topics before another try")
         return CUT_SHORT + ended_by
     return 0
 
