@@ -14,34 +14,34 @@ from typing import Self, final
 
 import duckdb
 
-from replay.archive_batch import CopiedTo, MessageBatch, Place
-from replay.batch import MemoryLimit
+from replay.archive_batch import ArchivedMessage, CopiedTo, MessageBatch, Place, message_of_row
 from replay.errors import StoreError
-from replay.store_file import Watch, connect, first_line
+from replay.store import Store
 
 _TABLES = frozenset({"messages", "copied", "gaps"})
+PAGE_MESSAGES = 2_000
+_PAGE = """
+SELECT topic, partition, "offset", timestamp_ms, key, headers, value FROM messages
+WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ? ORDER BY "offset"
+"""
 
 
 @final
 class Archive:
     """One open DuckDB file, to be written. Not for use by two threads at once.
 
-    Opening, `write` and closing raise StoreError; opening does so while another process has it.
+    Opening raises StoreError, also while another process has the file; so does every method.
+    `store` is the same file as the store of the log that is folded from it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = connect(path, read_only=False)
+        self.store = Store(path)
         try:
             self._make_tables()
-            self._memory = MemoryLimit(self._connection)
-        except duckdb.Error as error:
-            self._connection.close()
-            raise StoreError(f"{path}: cannot open: {first_line(error)}") from error
-        except StoreError:
-            self._connection.close()
+        except StoreError as refused:
+            self.store.__exit__(type(refused), refused, None)
             raise
-        self._watch = Watch(path)
 
     def __enter__(self) -> Self:
         return self
@@ -52,35 +52,31 @@ class Archive:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            self._connection.close()
-        except duckdb.Error as failed:
-            raise StoreError(f"{self.path}: cannot close: {first_line(failed)}") from failed
+        self.store.__exit__(kind, error, trace)
 
     def _make_tables(self) -> None:
-        connection = self._connection
-        tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
-        if not tables >= _TABLES and connection.execute("SELECT 1 FROM log LIMIT 1").fetchone():
+        tables = {name for (name,) in self.store.rows("SHOW TABLES")}
+        if tables >= _TABLES:
+            return
+        if self.store.rows("SELECT 1 FROM log LIMIT 1"):
             raise StoreError(f"{self.path}: a run or a worker keeps its log there; name another")
-        connection.begin()
-        connection.execute((files("replay") / "sql" / "archive.sql").read_text())
-        connection.commit()
+        schema = (files("replay") / "sql" / "archive.sql").read_text()
+
+        def create(connection: duckdb.DuckDBPyConnection) -> None:
+            connection.execute(schema)
+
+        self.store.transact(create, len(schema))
 
     def copied(self) -> dict[Place, CopiedTo]:
         """Up to where each partition is copied, as far as it ever was."""
-        rows = self._connection.execute(
-            "SELECT topic, partition, next_offset, message_hash FROM copied"
-        ).fetchall()
+        rows = self.store.rows("SELECT topic, partition, next_offset, message_hash FROM copied")
         return {(topic, partition): CopiedTo(*rest) for topic, partition, *rest in rows}
+
+    def page(self, place: Place, offset: int) -> list[ArchivedMessage]:
+        """The messages of a partition whose offsets are among the next few from this one on."""
+        rows = self.store.rows(_PAGE, *place, offset, offset + PAGE_MESSAGES)
+        return [message_of_row(row) for row in rows]
 
     def write(self, batch: MessageBatch) -> None:
         """Write a batch in one transaction."""
-        self._watch.check()
-        try:
-            self._memory.make_room(batch.bytes)
-            self._connection.begin()
-            batch.write(self._connection)
-            self._connection.commit()
-        except duckdb.Error as error:
-            raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
-        self._watch.renew()
+        self.store.transact(batch.write, batch.bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
 
@@ -47,6 +47,13 @@ class ArchivedMessage(NamedTuple):
     value: bytes | None
 
 
+def message_of_row(row: tuple[Any, ...]) -> ArchivedMessage:
+    """A message from its columns, in the order of `ArchivedMessage`."""
+    topic, partition, offset, timestamp_ms, key, headers, value = row
+    named = tuple((header["name"], header["value"]) for header in headers)
+    return ArchivedMessage(topic, partition, offset, timestamp_ms, key, named, value)
+
+
 @final
 class CopiedTo(NamedTuple):
     """Up to where a partition is copied, and the hash of the message before that."""
@@ -76,30 +83,20 @@ def message_hash(message: ArchivedMessage) -> str:
 
 @final
 class MessageBatch:
-    """Rows that wait to be written, column by column; `bytes` is about what they hold."""
+    """Messages that wait to be written, in order; `bytes` is about what they hold."""
 
     def __init__(self) -> None:
-        self._columns: list[list[object]] = [[] for _ in range(9)]
+        self.messages: list[ArchivedMessage] = []
         self._copied: dict[Place, CopiedTo] = {}
         self._gaps: list[Gap] = []
-        self._last: dict[Place, ArchivedMessage] = {}
         self.bytes = 0
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self.messages)
 
     def add(self, message: ArchivedMessage) -> None:
         """The next message of its partition."""
-        tenant_id, conversation_id = _conversation(message.key)
-        row = (
-            *(message.topic, message.partition, message.offset, message.timestamp_ms),
-            *(tenant_id, conversation_id, message.key),
-            [{"name": name, "value": value} for name, value in message.headers],
-            message.value,
-        )
-        for column, value in zip(self._columns, row, strict=True):
-            column.append(value)
-        self._last[message.topic, message.partition] = message
+        self.messages.append(message)
         self.bytes += _ROW_BYTES + len(message.key or b"") + len(message.value or b"")
         self.bytes += sum(len(name) + len(value or b"") for name, value in message.headers)
 
@@ -113,15 +110,16 @@ class MessageBatch:
 
     def copied(self) -> Mapping[Place, CopiedTo]:
         """Up to where this batch brings each of its partitions."""
-        last = {
+        last = {(message.topic, message.partition): message for message in self.messages}
+        reached = {
             place: CopiedTo(message.offset + 1, message_hash(message))
-            for place, message in self._last.items()
+            for place, message in last.items()
         }
-        return self._copied | last
+        return self._copied | reached
 
     def is_empty(self) -> bool:
         """Whether nothing waits."""
-        return not (self._columns[0] or self._copied or self._gaps)
+        return not (self.messages or self._copied or self._gaps)
 
     def is_full(self) -> bool:
         """Whether it is time to write."""
@@ -129,8 +127,9 @@ class MessageBatch:
 
     def write(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Insert all rows, and say up to where their partitions are copied."""
-        if self._columns[0]:
-            connection.execute(_INSERT, self._columns)
+        if self.messages:
+            rows = map(_row, self.messages)
+            connection.execute(_INSERT, [list(column) for column in zip(*rows, strict=True)])
         if self._gaps:
             _insert(connection, "gaps", self._gaps)
         reached = self.copied()
@@ -148,6 +147,12 @@ def _insert(
     columns = [list(column) for column in zip(*rows, strict=True)]
     unnested = ", ".join("unnest(?)" for _ in columns)
     connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+
+
+def _row(message: ArchivedMessage) -> tuple[object, ...]:
+    headers = [{"name": name, "value": value} for name, value in message.headers]
+    place = (message.topic, message.partition, message.offset, message.timestamp_ms)
+    return (*place, *_conversation(message.key), message.key, headers, message.value)
 
 
 def _conversation(key: bytes | None) -> tuple[str | None, str | None]:

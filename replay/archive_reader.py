@@ -9,7 +9,7 @@ from typing import Self, final
 
 import duckdb
 
-from replay.archive_batch import ArchivedMessage
+from replay.archive_batch import ArchivedMessage, message_of_row
 from replay.errors import StoreError
 from replay.store_file import connect, first_line
 
@@ -76,7 +76,7 @@ class ArchiveReader:
             try:
                 result = self._connection.execute(_MESSAGES, [topic, partition])
                 while rows := result.fetchmany(PAGE_MESSAGES):
-                    page = [_message(row) for row in rows]
+                    page = [message_of_row(row) for row in rows]
                     for message in page:
                         if message.offset <= last:
                             place = f"{topic}/{partition}"
@@ -88,9 +88,3 @@ class ArchiveReader:
 
     def _unreadable(self, error: duckdb.Error) -> StoreError:
         return StoreError(f"{self.path}: cannot read: {first_line(error)}")
-
-
-def _message(row: tuple[object, ...]) -> ArchivedMessage:
-    topic, partition, offset, timestamp_ms, key, headers, value = row
-    pairs = tuple((each["name"], each["value"]) for each in headers)  # type: ignore[attr-defined] # a list of structs
-    return ArchivedMessage(topic, partition, offset, timestamp_ms, key, pairs, value)  # type: ignore[arg-type] # as the schema has them

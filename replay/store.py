@@ -8,10 +8,10 @@ conversation takes its newest snapshot and folds the rest of its log; see `readi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Any, Self, final
 
 import duckdb
 
@@ -83,18 +83,22 @@ class Store:
         """Write what is waiting, in one transaction."""
         if self._batch.is_empty():
             return
+        self.transact(self._batch.write, self._batch.bytes)
+        self._batch = Batch()
+
+    def transact(self, work: Callable[[duckdb.DuckDBPyConnection], None], size: int) -> None:
+        """Do what writes about `size` bytes in one transaction. Raises StoreError."""
         assert self._watch is not None, "a store that is only read gets no events"
         self._watch.check()
         connection = self._connection
         try:
             if self._memory is not None:
-                self._memory.make_room(self._batch.bytes)
+                self._memory.make_room(size)
             connection.begin()
-            self._batch.write(connection)
+            work(connection)
             connection.commit()
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
-        self._batch = Batch()
         self._watch.renew()
 
     def write(self, batch: Batch) -> None:
@@ -114,6 +118,13 @@ class Store:
             "SELECT partition, next_offset, record_hash FROM positions"
         ).fetchall()
         return {row[0]: Position(*row) for row in rows if row[0] in partitions}
+
+    def rows(self, query: str, *parameters: object) -> list[Any]:
+        """The answer to a query about other tables of the file. Raises StoreError."""
+        try:
+            return self._connection.execute(query, list(parameters)).fetchall()
+        except duckdb.Error as error:
+            raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 
     def derived_from(self, event: LogEvent) -> tuple[DerivedEvent, ...] | None:
         """What came of an event, in order; None if another one is stored in its place."""

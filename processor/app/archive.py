@@ -10,17 +10,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, final
 
 from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
+from processor.app.archive_thread import ArchiveThread
 from processor.app.errors import BrokerError
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import POLL_MS, message_of, our_partitions, paused_reader
-from replay.archive import Archive
 from replay.archive_batch import (
     DELETED,
     EMPTY,
@@ -38,40 +36,6 @@ from schemas.topics import Cleanup, topic_at
 WRITE_SECONDS_MAX = 0.5
 LOOK_SECONDS = 30.0
 """How often it looks for topics that are new, as those of a tenant that asks for its alerts."""
-
-Answer = TypeVar("Answer")
-
-
-@final
-class ArchiveThread:
-    """An archive that belongs to one thread, so that the event loop never waits for the disk."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
-
-    async def __aenter__(self) -> ArchiveThread:
-        try:
-            self._archive = await self._run(lambda: Archive(self.path))
-        except StoreError:
-            self._thread.shutdown()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._run(lambda: self._archive.__exit__(None, None, None))
-        self._thread.shutdown()
-
-    async def copied(self) -> dict[Place, CopiedTo]:
-        """Up to where each partition is copied."""
-        return await self._run(self._archive.copied)
-
-    async def write(self, batch: MessageBatch) -> None:
-        """Return when the batch is on the disk."""
-        await self._run(lambda: self._archive.write(batch))
-
-    async def _run(self, work: Callable[[], Answer]) -> Answer:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
 @final
@@ -135,6 +99,8 @@ class Copier:
 
         Without `until_end` it follows the topics. Raises BrokerError and StoreError.
         """
+        while not self._stopped.is_set() and await self._archive.catch_up():
+            pass
         self._reached = await self._archive.copied()
         while not self._stopped.is_set():
             places = await our_partitions(self._settings)

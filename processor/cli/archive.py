@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from pathlib import Path
 
 import click
+import structlog
 
-from processor.app.archive import ArchiveThread, Copier
+from processor.app.archive import Copier
+from processor.app.archive_thread import ArchiveThread
 from processor.app.restore import Restorer
 from processor.app.settings import kafka_settings
 from processor.cli.errors import BadInputError
@@ -45,11 +48,12 @@ def archive(
             raise BadInputError(f"options come after archive {context.invoked_subcommand}")
         return 0
     path = _path(db, out)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     settings = kafka_settings(bootstrap)
     progress = Progress(shown=True, noun="messages")
 
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
-        async with ArchiveThread(path) as thread:
+        async with ArchiveThread(path, _say_stopped) as thread:
             copier = Copier(settings, thread, stop, _say_gap, progress.step)
             reached_end = await copier.copy(until_end=until_end)
         return copier, None if reached_end else stop.by
@@ -120,3 +124,7 @@ def _say_gap(gap: Gap) -> None:
             f"{gap.topic}/{gap.partition}: the brokers deleted what was at offsets "
             f"{gap.first_offset} to {gap.next_offset - 1} before it was copied"
         )
+
+
+def _say_stopped(where: str) -> None:
+    complain(f"{where}; it is copied, but not folded from there on")
