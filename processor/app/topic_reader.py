@@ -56,6 +56,12 @@ async def paused_reader(
         yield consumer
     except (KafkaError, TimeoutError) as failed:
         raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
+    except UnicodeDecodeError as unreadable:
+        topics = ", ".join(sorted({place.topic for place in places}))
+        raise BrokerError(
+            f"{settings.bootstrap}: the name of a header is no UTF-8, and the client cannot read "
+            f"beyond it; it is in one of {topics}"
+        ) from unreadable
     finally:
         await consumer.stop()
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import duckdb
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.admin.records_to_delete import RecordsToDelete
 
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import our_partitions
@@ -112,10 +114,8 @@ def _connection(bootstrap: str, path: Path) -> tuple[str, ...]:
     return ("--bootstrap", bootstrap, "--db", str(path))
 
 
-async def _delete_before(bootstrap: str, place: TopicPartition, offset: int) -> None:
-    from aiokafka.admin import AIOKafkaAdminClient
-    from aiokafka.admin.records_to_delete import RecordsToDelete
-
+async def records_deleted_before(bootstrap: str, place: TopicPartition, offset: int) -> None:
+    """Have the brokers forget what lies before an offset, as retention does."""
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
     try:
@@ -125,5 +125,5 @@ async def _delete_before(bootstrap: str, place: TopicPartition, offset: int) -> 
 
 
 def delete_before(bootstrap: str, topic: str, partition: int, offset: int) -> None:
-    """Have the brokers forget what lies before an offset, as retention does."""
-    asyncio.run(_delete_before(bootstrap, TopicPartition(topic, partition), offset))
+    """The same, where no event loop runs."""
+    asyncio.run(records_deleted_before(bootstrap, TopicPartition(topic, partition), offset))
