@@ -16,6 +16,7 @@ import duckdb
 
 from replay.archive_batch import ArchivedMessage, CopiedTo, MessageBatch, Place, message_of_row
 from replay.errors import StoreError
+from replay.memory_limit import Amount
 from replay.store import Store
 
 _TABLES = frozenset({"messages", "copied", "gaps"})
@@ -65,7 +66,7 @@ class Archive:
         def create(connection: duckdb.DuckDBPyConnection) -> None:
             connection.execute(schema)
 
-        self.store.transact(create, len(schema))
+        self.store.transact(create, ())
 
     def copied(self) -> dict[Place, CopiedTo]:
         """Up to where each partition is copied, as far as it ever was."""
@@ -79,4 +80,4 @@ class Archive:
 
     def write(self, batch: MessageBatch) -> None:
         """Write a batch in one transaction."""
-        self.store.transact(batch.write, batch.bytes)
+        self.store.transact(batch.write, [Amount("messages", len(batch), batch.bytes)])

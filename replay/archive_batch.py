@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
 
-from replay.batch import BATCH_BYTES_MAX, BATCH_EVENTS_MAX
+from replay.batch import BATCH_EVENTS_MAX
+from replay.memory_limit import BATCH_BYTES_MAX
 from schemas.topics import KEY_PATTERN
 
 Place: TypeAlias = tuple[str, int]

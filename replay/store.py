@@ -17,9 +17,10 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
-from replay.batch import Batch, MemoryLimit, Position
+from replay.batch import Batch, Position
 from replay.errors import StoreError
 from replay.known import KnownConversations
+from replay.memory_limit import Amount, MemoryLimit
 from replay.reading import ConversationReader
 from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
@@ -83,17 +84,19 @@ class Store:
         """Write what is waiting, in one transaction."""
         if self._batch.is_empty():
             return
-        self.transact(self._batch.write, self._batch.bytes)
+        self.transact(self._batch.write, self._batch.amounts())
         self._batch = Batch()
 
-    def transact(self, work: Callable[[duckdb.DuckDBPyConnection], None], size: int) -> None:
-        """Do what writes about `size` bytes in one transaction. Raises StoreError."""
+    def transact(
+        self, work: Callable[[duckdb.DuckDBPyConnection], None], amounts: Sequence[Amount]
+    ) -> None:
+        """Do what writes these amounts in one transaction. Raises StoreError."""
         assert self._watch is not None, "a store that is only read gets no events"
         self._watch.check()
         connection = self._connection
         try:
             if self._memory is not None:
-                self._memory.make_room(size)
+                self._memory.make_room(sum(each.bytes for each in amounts), amounts)
             connection.begin()
             work(connection)
             connection.commit()
