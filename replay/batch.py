@@ -11,16 +11,15 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
+from replay.memory_limit import BATCH_BYTES_MAX, Amount
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
 BATCH_EVENTS_MAX = 2_000
-BATCH_BYTES_MAX = 4 * 1024 * 1024
 COMPRESSION_LEVEL = 1
 """Of snapshots: DuckDB reads two thousand of them to find one, so five times fewer bytes matter."""
-DUCKDB_BYTES_MIN = 64 * 1024 * 1024
 
 
 @final
@@ -39,7 +38,7 @@ def record_hash(stored: bytes) -> str:
 
 @final
 class Batch:
-    """Rows that wait to be written, column by column; `bytes` is about what they hold."""
+    """Rows that wait to be written, column by column."""
 
     def __init__(self) -> None:
         self._log: list[list[object]] = [[] for _ in range(13)]
@@ -47,7 +46,7 @@ class Batch:
         self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._keys: set[str] = set()
         self._positions: dict[int, Position] = {}
-        self.bytes = 0
+        self._bytes = {"log": 0, "derived": 0, "snapshots": 0}
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
         """An event that was folded just now, and its canonical bytes."""
@@ -68,7 +67,7 @@ class Batch:
         )
         _add(self._log, row)
         self._keys.add(conversation_key(event.tenant_id, event.conversation_id))
-        self.bytes += len(stored)
+        self._bytes["log"] += len(stored)
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
         """A derived event; `place` counts those of the same log event before it."""
@@ -84,7 +83,7 @@ class Batch:
             data,
         )
         _add(self._derived, row)
-        self.bytes += len(data)
+        self._bytes["derived"] += len(data)
 
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now."""
@@ -102,7 +101,17 @@ class Batch:
             dumped,
         )
         _add(self._snapshots, row)
-        self.bytes += len(dumped)
+        self._bytes["snapshots"] += len(dumped)
+
+    @property
+    def bytes(self) -> int:
+        """About what the rows hold."""
+        return sum(self._bytes.values())
+
+    def amounts(self) -> list[Amount]:
+        """The same by table."""
+        counts = {"log": self._log, "derived": self._derived, "snapshots": self._snapshots}
+        return [Amount(name, len(counts[name][0]), size) for name, size in self._bytes.items()]
 
     def reach(self, position: Position) -> None:
         """With this batch the store has a partition's log up to here."""
@@ -137,29 +146,6 @@ class Batch:
         for position in self._positions.values():
             connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
             connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
-
-
-@final
-class MemoryLimit:
-    """What DuckDB may hold in memory; left alone, it keeps most of what it wrote there.
-
-    Writing takes several times what is written, so the largest snapshot raises the limit: by little
-    beside what its conversation itself takes.
-    """
-
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._connection = connection
-        connection.execute("SET threads = 1")  # each more would keep buffers of its own
-        self._bytes = 0
-        rows = connection.execute("SELECT coalesce(max(size), 0) FROM snapshots").fetchall()
-        self.make_room(rows[0][0])
-
-    def make_room(self, written: int) -> None:
-        """Let so many bytes be written or read at once. Raises duckdb.Error."""
-        needed = DUCKDB_BYTES_MIN + 4 * max(0, written - BATCH_BYTES_MAX)
-        if needed > self._bytes:
-            self._bytes = needed
-            self._connection.execute(f"SET memory_limit = '{needed}B'")
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

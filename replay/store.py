@@ -8,18 +8,19 @@ conversation takes its newest snapshot and folds the rest of its log; see `readi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Any, Self, final
 
 import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
-from replay.batch import Batch, MemoryLimit, Position
+from replay.batch import Batch, Position
 from replay.errors import StoreError
 from replay.known import KnownConversations
+from replay.memory_limit import Amount, MemoryLimit
 from replay.reading import ConversationReader
 from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
@@ -83,18 +84,24 @@ class Store:
         """Write what is waiting, in one transaction."""
         if self._batch.is_empty():
             return
+        self.transact(self._batch.write, self._batch.amounts())
+        self._batch = Batch()
+
+    def transact(
+        self, work: Callable[[duckdb.DuckDBPyConnection], None], amounts: Sequence[Amount]
+    ) -> None:
+        """Do what writes these amounts in one transaction. Raises StoreError."""
         assert self._watch is not None, "a store that is only read gets no events"
         self._watch.check()
         connection = self._connection
         try:
             if self._memory is not None:
-                self._memory.make_room(self._batch.bytes)
+                self._memory.make_room(sum(each.bytes for each in amounts), amounts)
             connection.begin()
-            self._batch.write(connection)
+            work(connection)
             connection.commit()
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
-        self._batch = Batch()
         self._watch.renew()
 
     def write(self, batch: Batch) -> None:
@@ -114,6 +121,13 @@ class Store:
             "SELECT partition, next_offset, record_hash FROM positions"
         ).fetchall()
         return {row[0]: Position(*row) for row in rows if row[0] in partitions}
+
+    def rows(self, query: str, *parameters: object) -> list[Any]:
+        """The answer to a query about other tables of the file. Raises StoreError."""
+        try:
+            return self._connection.execute(query, list(parameters)).fetchall()
+        except duckdb.Error as error:
+            raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 
     def derived_from(self, event: LogEvent) -> tuple[DerivedEvent, ...] | None:
         """What came of an event, in order; None if another one is stored in its place."""

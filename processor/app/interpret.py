@@ -85,21 +85,23 @@ def interpret(
     rules_version: int = CURRENT_RULES,
     reading: Interpreted | None = None,
     source: Source | None = None,
+    fills_turn: int | None = None,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
-    `reading` is what an interpreter made of an utterance that needs one.
+    `reading` is what an interpreter made of an utterance that needs one. With `fills_turn`, the
+    turn of this very utterance that is missing, a statement that can be read now fills its place.
     """
-    digest = hashlib.sha256(canonical_content(utterance)).hexdigest()
+    digest = _digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
-    if known is not None:
-        if known.hex() == digest:
-            return AlreadyInLog(utterance.utterance_id)
+    if known is not None and known.hex() != digest:
         return Unusable(
             DeadLetterClass.ID_REUSED,
             "utterance_id",
             f"{utterance.utterance_id!r} was used before for another utterance",
         )
+    if known is not None and (fills_turn is None or not isinstance(reading, Reading)):
+        return AlreadyInLog(utterance.utterance_id)
     said = utterance.operations
     if isinstance(reading, Reading) and needs_reading(utterance):
         said = reading.operations
@@ -124,7 +126,20 @@ def interpret(
         "audience": audience,
         "provenance": NATIVE if reading is None else reading.provenance,
     }
-    return _event(conversation, utterance, said, reading, common)
+    return _event(conversation, utterance, said, reading, common, fills_turn)
+
+
+def turn_to_fill(conversation: Conversation, utterance: Utterance) -> int | None:
+    """The turn of this very utterance, if it could not be interpreted and is missing still."""
+    known = conversation.utterances.get(utterance.utterance_id)
+    if known is None or known.hex() != _digest(utterance):
+        return None
+    missing = conversation.missing.items()
+    return next((turn for turn, id_ in missing if id_ == utterance.utterance_id), None)
+
+
+def _digest(utterance: Utterance) -> str:
+    return hashlib.sha256(canonical_content(utterance)).hexdigest()
 
 
 def _event(
@@ -133,13 +148,14 @@ def _event(
     said: tuple[Operation, ...] | None,
     reading: Interpreted | None,
     common: dict[str, Any],
+    fills_turn: int | None,
 ) -> LogEvent | Unusable:
     match utterance.kind:
         case UtteranceKind.STATEMENT:
             if said is None or isinstance(reading, Unreadable):
                 reason = reading.reason if isinstance(reading, Unreadable) else NO_OPERATIONS
                 return _failed(conversation, reason, common)
-            return _statement(conversation, said, common)
+            return _statement(conversation, said, common, fills_turn)
         case UtteranceKind.CANDIDATE:
             claims = utterance.claims
             if claims is None and isinstance(reading, Reading):
@@ -165,7 +181,10 @@ def _failed(conversation: Conversation, reason: str, common: dict[str, Any]) -> 
 
 
 def _statement(
-    conversation: Conversation, said: tuple[Operation, ...], common: dict[str, Any]
+    conversation: Conversation,
+    said: tuple[Operation, ...],
+    common: dict[str, Any],
+    fills_turn: int | None,
 ) -> LogEvent | Unusable:
     try:
         operations = parse_formulas(said)
@@ -175,6 +194,7 @@ def _statement(
         type="standfast.operations.v1",
         turn=conversation.turn + 1,
         operations=operations,
+        fills_turn=fills_turn,
         **common,
     )
 

@@ -20,6 +20,7 @@ from processor.app.interpret import (
     Unusable,
     interpret,
     needs_reading,
+    turn_to_fill,
 )
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
@@ -120,6 +121,7 @@ class InterpretAgent:
         """Append until the conversation has it; what to write as a dead letter, if anything.
 
         Another writer can take the sequence number first: then the same reading is appended again.
+        A dead letter that was requeued is read anew while its turn is missing.
         """
         source = Source(message.topic, message.partition, message.offset)
         reading: Interpreted | None = None
@@ -127,9 +129,10 @@ class InterpretAgent:
             conversation = await self.log.conversation(
                 message.partition, utterance.tenant_id, utterance.conversation_id
             )
-            if self._must_ask(conversation, utterance) and reading is None:
-                reading = await self._reading(conversation, utterance)
-            event = interpret(conversation, utterance, self.rules_version, reading, source)
+            fills = turn_to_fill(conversation, utterance) if message.is_requeued else None
+            if self._must_ask(conversation, utterance, fills) and reading is None:
+                reading = await self._reading(conversation, utterance, fills)
+            event = interpret(conversation, utterance, self.rules_version, reading, source, fills)
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):
@@ -140,30 +143,38 @@ class InterpretAgent:
                 return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
             await self.log.folded(message.partition, offset)
 
-    def _must_ask(self, conversation: Conversation, utterance: Utterance) -> bool:
+    def _must_ask(
+        self, conversation: Conversation, utterance: Utterance, fills: int | None
+    ) -> bool:
         return (
             self.interpreter is not None
             and needs_reading(utterance)
-            and utterance.utterance_id not in conversation.utterances
+            and (utterance.utterance_id not in conversation.utterances or fills is not None)
         )
 
-    async def _reading(self, conversation: Conversation, utterance: Utterance) -> Interpreted:
+    async def _reading(
+        self, conversation: Conversation, utterance: Utterance, fills: int | None
+    ) -> Interpreted:
         """Ask the interpreter, again with the reasons where the state refuses some of it."""
         refused: Refused | None = None
         for attempt in range(1 + REPROMPTS_MAX):
             interpreted = await self._answer(conversation, utterance, refused)
             if isinstance(interpreted, Unreadable) or attempt == REPROMPTS_MAX:
                 return interpreted
-            refused = self._refused(conversation, utterance, interpreted)
+            refused = self._refused(conversation, utterance, interpreted, fills)
             if refused is None:
                 return interpreted
         raise AssertionError("the last attempt returns")
 
     def _refused(
-        self, conversation: Conversation, utterance: Utterance, reading: Reading
+        self,
+        conversation: Conversation,
+        utterance: Utterance,
+        reading: Reading,
+        fills: int | None,
     ) -> Refused | None:
         """What the present state would refuse of the reading."""
-        event = interpret(conversation, utterance, self.rules_version, reading)
+        event = interpret(conversation, utterance, self.rules_version, reading, None, fills)
         if not isinstance(event, OperationsAppended):
             return None
         outcome = dry_run(

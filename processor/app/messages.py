@@ -40,18 +40,25 @@ DERIVED_TOPICS = {
 DEAD_LETTER_BYTES_MAX = 1_572_864
 """Of the original; with its headers it stays below what the topic takes."""
 
+REQUEUED = "requeued"
+"""The header of an utterance that was a dead letter: if its turn is missing, read it again."""
+
 Headers = tuple[tuple[str, bytes], ...]
 
 
 @final
 class Delivered(NamedTuple):
-    """A message as the broker delivered it; `value` is None for a tombstone."""
+    """A message as the broker delivered it; `value` is None for a tombstone.
+
+    `is_requeued` says that it was a dead letter before.
+    """
 
     topic: str
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
+    is_requeued: bool = False
 
 
 @final

@@ -28,6 +28,7 @@ from schemas.wire import WireError, decode_utterance
 LINGER_MS = 5
 BATCH_BYTES_MAX = 262_144
 UNACKNOWLEDGED_MAX = 5_000
+REQUEST_BYTES_MAX = 2 * BY_NAME[UTTERANCES].message_bytes_max
 _YIELD_EVERY = 100
 
 
@@ -62,7 +63,7 @@ async def produce(settings: KafkaSettings, lines: AsyncIterable[Line], result: S
     `result` is up to date at any time, also after a BrokerError.
     """
     partitions = await partition_count(settings, UTTERANCES)
-    async with _producer(settings) as producer:
+    async with idempotent_producer(settings) as producer:
         waiting: deque[tuple[Line, asyncio.Future[object]]] = deque()
         count = 0
         async for line in lines:
@@ -117,14 +118,17 @@ async def _acknowledged(line: Line, future: asyncio.Future[object], result: Sent
 
 
 @asynccontextmanager
-async def _producer(settings: KafkaSettings) -> AsyncIterator[Any]:
+async def idempotent_producer(
+    settings: KafkaSettings, request_bytes_max: int = REQUEST_BYTES_MAX
+) -> AsyncIterator[Any]:
+    """A producer that waits for all replicas and repeats nothing. Raises BrokerError."""
     producer = AIOKafkaProducer(
         **settings.client_options(),
         enable_idempotence=True,
         acks="all",
         linger_ms=LINGER_MS,
         max_batch_size=BATCH_BYTES_MAX,
-        max_request_size=2 * BY_NAME[UTTERANCES].message_bytes_max,
+        max_request_size=request_bytes_max,
     )
     await connect(settings, producer.start, producer.stop)
     try:

@@ -104,7 +104,7 @@ class ReduceAgent:
         derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:
-                raise PartitionStopped(_at(message, f"rules version {event.rules_version}"))
+                raise PartitionStopped(newer_at(message, f"rules version {event.rules_version}"))
             _log.info("event_refused", **_place(message), reason=derived.reason.value)
             self.on_refused(derived.reason)
             return None
@@ -121,7 +121,7 @@ def read_log_event(message: Delivered) -> LogEvent | None:
     except WireError as invalid:
         newer = _newer_type(message.value)
         if newer is not None:
-            raise PartitionStopped(_at(message, newer)) from invalid
+            raise PartitionStopped(newer_at(message, newer)) from invalid
         _log.warning("log_bytes_skipped", **_place(message), problem=str(invalid))
         return None
     if message.key != conversation_key(event.tenant_id, event.conversation_id).encode():
@@ -144,7 +144,8 @@ def _newer_type(value: bytes) -> str | None:
     return type_ if isinstance(type_, str) and (known is None or int(match[2]) > known) else None
 
 
-def _at(message: Delivered, what: str) -> str:
+def newer_at(message: Delivered, what: str) -> str:
+    """Why a partition stops, and where."""
     return f"{message.topic}/{message.partition} at {message.offset} holds {what}, which is newer"
 
 

@@ -26,6 +26,7 @@ from processor.app.interpret_agent import EventTooLarge, InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.messages import (
     OPERATIONS,
+    REQUEUED,
     UTTERANCES,
     Delivered,
     dead_letter_message,
@@ -319,4 +320,6 @@ class _ConsumerFlow:
 
 def _delivered(event: faust.Event) -> Delivered:
     message = event.message
-    return Delivered(message.topic, message.partition, message.offset, message.key, message.value)
+    place = (message.topic, message.partition, message.offset)
+    is_requeued = REQUEUED in dict(message.headers or ())
+    return Delivered(*place, message.key, message.value, is_requeued)

@@ -46,6 +46,8 @@ COMMANDS = {
     "produce": "produce",
     "tail": "tail",
     "worker": "worker",
+    "archive": "archive",
+    "dead-letters": "dead_letters",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""
@@ -58,7 +60,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command = getattr(import_module(f"processor.cli.{COMMANDS[cmd_name]}"), cmd_name)
+        module = import_module(f"processor.cli.{COMMANDS[cmd_name]}")
+        command = getattr(module, cmd_name.replace("-", "_"))
         assert isinstance(command, click.Command)
         return command
 

@@ -100,15 +100,17 @@ class Progress:
 
     _EVERY = 500
 
-    def __init__(self, *, shown: bool) -> None:
+    def __init__(self, *, shown: bool, noun: str = "lines") -> None:
         self._shown = shown and sys.stderr is not None and sys.stderr.isatty()
+        self._noun = noun
         self._done = 0
 
-    def step(self) -> None:
-        """One more line is done."""
-        self._done += 1
-        if self._shown and self._done % self._EVERY == 0:
-            sys.stderr.write(f"\r{self._done:,} lines")
+    def step(self, count: int = 1) -> None:
+        """One more is done, or several."""
+        before = self._done // self._EVERY
+        self._done += count
+        if self._shown and self._done // self._EVERY > before:
+            sys.stderr.write(f"\r{self._done:,} {self._noun}")
             sys.stderr.flush()
 
     def close(self) -> None:

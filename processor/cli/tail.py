@@ -41,8 +41,8 @@ def tail(
     as_json: bool,
 ) -> int:
     """Print the messages of TOPIC as they come, one per line, until Ctrl-C."""
-    _refuse_bad_id("--tenant", tenant_id, TENANT_PATTERN)
-    _refuse_bad_id("--conversation", conversation_id, NAME_PATTERN)
+    refuse_bad_id("--tenant", tenant_id, TENANT_PATTERN)
+    refuse_bad_id("--conversation", conversation_id, NAME_PATTERN)
     settings = kafka_settings(bootstrap)
     selection = Selection(from_beginning, tenant_id, conversation_id)
     form = _json_line if as_json else _text_line
@@ -120,6 +120,7 @@ def _original(message: Message) -> dict[str, object]:
     return said
 
 
-def _refuse_bad_id(option: str, given: str | None, pattern: str) -> None:
+def refuse_bad_id(option: str, given: str | None, pattern: str) -> None:
+    """Raise BadInputError if something was given that is no id."""
     if given is not None and not re.fullmatch(pattern, given):
         raise BadInputError(f"{option}: {given!r} is no id")

@@ -67,7 +67,7 @@ class Broker:
         command = [*java_command(128), "kafka.tools.StorageTool", "format"]
         with self.log.open("ab") as log:
             done = subprocess.run(
-                [*command, "--cluster-id", cluster_id, "--config", str(self._properties)],
+                [*command, f"--cluster-id={cluster_id}", "--config", str(self._properties)],
                 stdout=log,
                 stderr=log,
                 check=False,

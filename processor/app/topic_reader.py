@@ -1,0 +1,75 @@
+"""Reading topics without a group: nobody else's reading is disturbed, and nothing is committed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from processor.app.connection import admin_client, connect
+from processor.app.errors import BrokerError
+from processor.app.settings import KafkaSettings
+from replay.archive_batch import ArchivedMessage
+from schemas.topics import topic_at
+
+FETCH_BYTES_MAX = 8 * 1_048_576
+PARTITION_FETCH_BYTES_MAX = 262_144
+"""What is fetched ahead of one partition; a message that is larger comes alone."""
+POLL_MS = 200
+
+
+async def our_partitions(settings: KafkaSettings) -> list[TopicPartition]:
+    """Every partition of every topic of the pipeline that exists, in order. Raises BrokerError."""
+    async with admin_client(settings) as admin:
+        described = await admin.describe_topics()
+    return sorted(
+        TopicPartition(topic["topic"], partition["partition"])
+        for topic in described
+        if topic_at(topic["topic"]) is not None
+        for partition in topic["partitions"]
+    )
+
+
+@asynccontextmanager
+async def paused_reader(
+    settings: KafkaSettings, places: Collection[TopicPartition], reset: str = "none"
+) -> AsyncIterator[Any]:
+    """A consumer of these partitions, all of them paused. Raises BrokerError.
+
+    They are assigned once: a consumer that is stopped right after another assignment may never end
+    (aiokafka 0.14 loses the cancellation of its fetches).
+    """
+    consumer = AIOKafkaConsumer(
+        **settings.client_options(),
+        enable_auto_commit=False,
+        auto_offset_reset=reset,
+        fetch_max_bytes=FETCH_BYTES_MAX,
+        max_partition_fetch_bytes=PARTITION_FETCH_BYTES_MAX,
+    )
+    await connect(settings, consumer.start, consumer.stop)
+    try:
+        consumer.assign(list(places))
+        consumer.pause(*places)
+        yield consumer
+    except (KafkaError, TimeoutError) as failed:
+        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
+    except UnicodeDecodeError as unreadable:
+        topics = ", ".join(sorted({place.topic for place in places}))
+        raise BrokerError(
+            f"{settings.bootstrap}: the name of a header is no UTF-8, and the client cannot read "
+            f"beyond it; it is in one of {topics}"
+        ) from unreadable
+    finally:
+        await consumer.stop()
+
+
+def message_of(record: Any) -> ArchivedMessage:
+    """A record of the client as we name its parts."""
+    return ArchivedMessage(
+        *(record.topic, record.partition, record.offset),
+        -1 if record.timestamp is None else record.timestamp,
+        *(record.key, record.headers, record.value),
+    )

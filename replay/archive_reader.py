@@ -1,0 +1,90 @@
+"""Reading an archive that nobody writes: its messages in order, and whether any is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self, final
+
+import duckdb
+
+from replay.archive_batch import ArchivedMessage, message_of_row
+from replay.errors import StoreError
+from replay.store_file import connect, first_line
+
+MEMORY_LIMIT = "256MB"
+PAGE_MESSAGES = 200
+
+_MESSAGES = """
+SELECT topic, partition, "offset", timestamp_ms, key, headers, value
+FROM messages WHERE topic = ? AND partition = ?
+"""
+_LACKS = """
+SELECT partition, next_offset
+    - (SELECT count(*) FROM messages m WHERE m.topic = c.topic AND m.partition = c.partition)
+    - (SELECT coalesce(sum(g.next_offset - g.first_offset), 0) FROM gaps g
+       WHERE g.topic = c.topic AND g.partition = c.partition AND g.reason = 'empty') AS lacks
+FROM copied c WHERE topic = ? ORDER BY partition
+"""
+
+
+@final
+class ArchiveReader:
+    """One archive, opened to be read. Every method raises StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._connection = connect(path, read_only=True)
+        tables = {name for (name,) in self._connection.execute("SHOW TABLES").fetchall()}
+        if "messages" not in tables:
+            self._connection.close()
+            raise StoreError(f"{path}: not an archive; standfast archive makes one")
+        self._connection.execute("SET threads = 1")  # rows then come in the order of their writing
+        self._connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._connection.close()
+
+    def lacking(self, topic: str) -> dict[int, int]:
+        """How many messages each partition of the topic lacks of those that it once had."""
+        try:
+            rows = self._connection.execute(_LACKS, [topic]).fetchall()
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+        return {partition: lacks for partition, lacks in rows if lacks}
+
+    def partitions(self, topic: str) -> list[int]:
+        """The partitions of the topic that were copied."""
+        rows = self._connection.execute(
+            "SELECT partition FROM copied WHERE topic = ? ORDER BY partition", [topic]
+        ).fetchall()
+        return [partition for (partition,) in rows]
+
+    def pages(self, topic: str) -> Iterator[list[ArchivedMessage]]:
+        """The messages of a topic, partition by partition, in the order of their offsets."""
+        for partition in self.partitions(topic):
+            last = -1
+            try:
+                result = self._connection.execute(_MESSAGES, [topic, partition])
+                while rows := result.fetchmany(PAGE_MESSAGES):
+                    page = [message_of_row(row) for row in rows]
+                    for message in page:
+                        if message.offset <= last:
+                            place = f"{topic}/{partition}"
+                            raise StoreError(f"{self.path}: damaged: {place} is out of order")
+                        last = message.offset
+                    yield page
+            except duckdb.Error as error:
+                raise self._unreadable(error) from error
+
+    def _unreadable(self, error: duckdb.Error) -> StoreError:
+        return StoreError(f"{self.path}: cannot read: {first_line(error)}")

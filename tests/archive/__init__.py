@@ -1,0 +1,1 @@
+"""The archive of the topics, and what is done with dead letters."""
