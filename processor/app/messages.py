@@ -48,17 +48,19 @@ Headers = tuple[tuple[str, bytes], ...]
 
 @final
 class Delivered(NamedTuple):
-    """A message as the broker delivered it; `value` is None for a tombstone.
-
-    `is_requeued` says that it was a dead letter before.
-    """
+    """A message as the broker delivered it; `value` is None for a tombstone."""
 
     topic: str
     partition: int
     offset: int
     key: bytes | None
     value: bytes | None
-    is_requeued: bool = False
+    headers: Headers = ()
+
+    @property
+    def is_requeued(self) -> bool:
+        """Whether it was a dead letter before."""
+        return any(name == REQUEUED for name, _ in self.headers)
 
 
 @final
@@ -79,21 +81,26 @@ def utterance_message(utterance: Utterance, written: bytes, partition: int) -> O
     return Outgoing(UTTERANCES, partition, key.encode(), written, headers)
 
 
-def log_message(event: LogEvent, partition: int) -> Outgoing:
-    """An event for the log."""
+def log_message(event: LogEvent, partition: int, carried: Headers = ()) -> Outgoing:
+    """An event for the log; `carried` are headers beside its own."""
     key = conversation_key(event.tenant_id, event.conversation_id)
     told = [key, event.sequence, event.utterance.digest]
     id_ = hashlib.sha256(orjson.dumps(told)).hexdigest()
     headers = _cloud_event(id_, event.type, key, event.at)
-    return Outgoing(OPERATIONS, partition, key.encode(), canonical_bytes(event), headers)
+    return Outgoing(OPERATIONS, partition, key.encode(), canonical_bytes(event), headers + carried)
 
 
 def derived_messages(
-    events: Sequence[DerivedEvent], at: datetime, partition: int, alert_tenants: frozenset[str]
+    events: Sequence[DerivedEvent],
+    at: datetime,
+    partition: int,
+    alert_tenants: frozenset[str],
+    carried: Headers = (),
 ) -> list[Outgoing]:
     """What was derived from a log event that was said `at`; turn events have no topic.
 
-    The alerts of `alert_tenants` go to a topic of the tenant too.
+    The alerts of `alert_tenants` go to a topic of the tenant too. `carried` are headers beside
+    those of each message.
     """
     outgoing: list[Outgoing] = []
     for event in events:
@@ -102,7 +109,9 @@ def derived_messages(
         key = conversation_key(event.tenant_id, event.conversation_id)
         headers = _cloud_event(event.event_id, event.TYPE, key, at)
         topic = DERIVED_TOPICS[type(event)]
-        message = Outgoing(topic, partition, key.encode(), canonical_bytes(event), headers)
+        message = Outgoing(
+            topic, partition, key.encode(), canonical_bytes(event), headers + carried
+        )
         outgoing.append(message)
         if isinstance(event, UngroundedAlert) and event.tenant_id in alert_tenants:
             outgoing.append(message._replace(topic=f"{topic}.{event.tenant_id}"))

@@ -26,7 +26,6 @@ from processor.app.interpret_agent import EventTooLarge, InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.messages import (
     OPERATIONS,
-    REQUEUED,
     UTTERANCES,
     Delivered,
     dead_letter_message,
@@ -40,6 +39,7 @@ from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range,
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
+from processor.app.tracing import Tracing
 from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreter
@@ -59,7 +59,9 @@ class Worker:
         store: LocalStore,
         sender: Sender,
         interpreter: Interpreter | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
+        self._tracing = tracing or Tracing()
         self.settings = settings
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._kafka = kafka
@@ -219,7 +221,8 @@ class Worker:
         async def job() -> None:
             if ready is not None:
                 await ready.wait()
-            await self._interpret.handle(message)
+            with self._tracing.span("interpret", message):
+                await self._interpret.handle(message)
             done()
 
         self._dispatcher.submit(Lane(message.partition, tenant, conversation), job)
@@ -242,12 +245,17 @@ class Worker:
         self._in_background(self._emit(folded, message, done))
 
     async def _emit(self, folded: Folded, message: Delivered, done: Callable[[], None]) -> None:
-        outgoing = derived_messages(
-            folded.derived, folded.event.at, message.partition, self.settings.alert_tenants
-        )
-        sendings = [await self._sender.begin(message) for message in outgoing]
-        for sent, sending in zip(outgoing, sendings, strict=True):
-            await self._sender.confirmed(sent, sending)
+        with self._tracing.span("emit", message):
+            outgoing = derived_messages(
+                folded.derived,
+                folded.event.at,
+                message.partition,
+                self.settings.alert_tenants,
+                self._tracing.carried(),
+            )
+            sendings = [await self._sender.begin(each) for each in outgoing]
+            for each, sending in zip(outgoing, sendings, strict=True):
+                await self._sender.confirmed(each, sending)
         self._tell(folded, message)
         done()
 
@@ -282,7 +290,7 @@ class Worker:
     async def append(self, partition: int, event: LogEvent) -> int:
         """Append to the log. Raises EventTooLarge."""
         try:
-            return await self._sender.send(log_message(event, partition))
+            return await self._sender.send(log_message(event, partition, self._tracing.carried()))
         except MessageTooLarge as too_large:
             raise EventTooLarge(str(too_large)) from too_large
 
@@ -321,5 +329,5 @@ class _ConsumerFlow:
 def _delivered(event: faust.Event) -> Delivered:
     message = event.message
     place = (message.topic, message.partition, message.offset)
-    is_requeued = REQUEUED in dict(message.headers or ())
-    return Delivered(*place, message.key, message.value, is_requeued)
+    headers = dict(message.headers or ())  # Faust hands them on as a list or a mapping
+    return Delivered(*place, message.key, message.value, tuple(headers.items()))

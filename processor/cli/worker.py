@@ -18,6 +18,7 @@ from processor.app.reduce_agent import PartitionStopped
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
 from processor.app.topics import Layout, check
+from processor.app.tracing import closing_traces
 from processor.app.worker import Worker
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
@@ -77,7 +78,8 @@ async def serve(
                 await sender.partitions(topic.name)  # which makes it
             click.echo(f"broker {kafka.bootstrap}")
             sys.stdout.flush()
-        running = Worker(settings, kafka, store, sender, interpreter)
+        traces = stack.enter_context(closing_traces())
+        running = Worker(settings, kafka, store, sender, interpreter, traces)
         await running.start()
         asked = asyncio.create_task(_until(stop))
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
