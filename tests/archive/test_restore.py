@@ -48,10 +48,7 @@ def log_of_operations(count: int) -> list[tuple[str, dict[str, Any]]]:
 def test_a_worker_goes_on_from_a_restored_archive(
     empty_kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int
 ) -> None:
-    """Digests and derived events are as if nothing was lost, whatever the partition count is now.
-
-    What nobody had handled is handled, and each bad message is still one dead letter.
-    """
+    """Digests, derived events and dead letters are as if nothing was lost, with any partitions."""
     bootstrap, path = empty_kafka.bootstrap, tmp_path / "archive.duckdb"
     said = utterances(300, seed=7)
     make_topics(bootstrap, FEWER)
