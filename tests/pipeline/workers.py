@@ -157,10 +157,10 @@ def wait_until_done(
             time.sleep(0.3)
 
 
-def work_through(bootstrap: str, store: Path) -> None:
+def work_through(bootstrap: str, store: Path, partitions: int = PARTITIONS) -> None:
     """A worker works until all is done, and ends when it is asked to."""
     with running_worker(bootstrap, store) as worker:
-        wait_until_done(bootstrap)
+        wait_until_done(bootstrap, partitions=partitions)
         assert stop(worker) == 0
 
 
@@ -184,11 +184,11 @@ def read(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> list[Any]:
     return asyncio.run(_read(bootstrap, topic, partitions))
 
 
-def emitted(bootstrap: str) -> dict[str, bytes]:
+def emitted(bootstrap: str, partitions: int = PARTITIONS) -> dict[str, bytes]:
     """Every derived event on its topic, by its id; the same id always says the same."""
     events: dict[str, bytes] = {}
     for topic in DERIVED_TOPICS.values():
-        for record in read(bootstrap, topic):
+        for record in read(bootstrap, topic, partitions):
             id_ = dict(record.headers)["ce_id"].decode()
             assert events.setdefault(id_, record.value) == record.value
     return events
