@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
 KAFKA := build/kafka/fetched
 ARGS ?=
+# The tests run in two processes; those that need Apache Kafka share one of them, and its broker.
+IN_PARALLEL := -n 2 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka test test-full bench lint lock schemas clean
@@ -43,10 +45,10 @@ $(KAFKA): deploy/kafka/pom.xml tests/kafka/fetch.py | setup
 	@$(BIN)/python -m tests.kafka.fetch
 
 test: setup kafka ## run the tests; the end of the output says what was left out and why
-	$(BIN)/python -m pytest $(if $(ARGS),$(ARGS),--cov)
+	$(BIN)/python -m pytest $(IN_PARALLEL) $(if $(ARGS),$(ARGS),--cov)
 
 test-full: setup kafka ## the same with long tests and many more random cases
-	$(BIN)/python -m pytest --thorough --hypothesis-profile=thorough $(ARGS)
+	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
 bench: setup kafka ## run the measurements
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)

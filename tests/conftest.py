@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.kafka.fetch import on_build_server
-from tests.kafka.software import NEED_KAFKA
+from tests.kafka.software import KEPT_LOGS, NEED_KAFKA
 from tests.kafka.software import missing as kafka_is_missing
 
 pytest_plugins = ["tests.kafka.fixtures"]
@@ -74,6 +75,29 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=out)
             items[:] = [item for item in items if not _belongs(item, group.marker)]
     config.stash[LEFT_OUT] = counts
+    for item in items:
+        if _belongs(item, "kafka") or "broker" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("kafka"))  # one process, hence one broker
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In a process of several that share the tests: tell the first what was left out."""
+    told = getattr(session.config, "workeroutput", None)
+    if told is not None:
+        counts = session.config.stash.get(LEFT_OUT, [])
+        told["left_out"] = [(group.marker, group.reason, count) for group, count in counts]
+        told["kept_logs"] = session.config.stash.get(KEPT_LOGS, [])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Such a process has ended; all of them leave out the same."""
+    told = getattr(node, "workeroutput", {})
+    counts = [
+        (LeftOut(marker, reason), count) for marker, reason, count in told.get("left_out", ())
+    ]
+    node.config.stash[LEFT_OUT] = counts
+    node.config.stash.setdefault(KEPT_LOGS, []).extend(told.get("kept_logs", ()))
 
 
 @pytest.hookimpl(trylast=True)

@@ -15,9 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from processor.app.embedded_broker import EmbeddedBroker
 from tests.kafka.cluster import Kafka
-from tests.kafka.software import missing
-
-KEPT_LOGS: pytest.StashKey[list[str]] = pytest.StashKey()
+from tests.kafka.software import KEPT_LOGS, missing
 
 
 class StartKafka(Protocol):

@@ -9,6 +9,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy" / "kafka"
 BUILD = Path(os.environ.get("STANDFAST_TEST_KAFKA", ROOT / "build" / "kafka"))
@@ -20,6 +22,8 @@ FETCHED = BUILD / "fetched"
 JAVA_MIN = 17
 NEED_KAFKA = frozenset({"kafka", "empty_kafka", "start_kafka"})
 """Fixtures that give Apache Kafka itself: a test that uses one belongs to the group `kafka`."""
+KEPT_LOGS: pytest.StashKey[list[str]] = pytest.StashKey()
+"""Where the logs of brokers are whose tests failed."""
 
 
 @cache
