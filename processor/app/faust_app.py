@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, cast, final
 
 import faust
+from faust.assignor.partition_assignor import PartitionAssignor
 from faust.sensors import Monitor
 from faust.transport.consumer import Consumer
 from faust.transport.drivers import aiokafka as driver
@@ -28,6 +29,8 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer = super()._create_worker_consumer(transport)
         assert hasattr(consumer, "_fetch_max_wait_ms"), "aiokafka has changed"
         consumer._fetch_max_wait_ms = cast(App, self.app).fetch_wait_ms
+        # Any other gives the two ends of a conversation to two workers, and knows no addresses.
+        assert isinstance(self._assignor, PartitionAssignor), "Faust has another assignor"
         return consumer
 
 
@@ -86,7 +89,9 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
         broker=[f"aiokafka://{address}" for address in kafka.bootstrap.split(",")],
         broker_credentials=_credentials(kafka),
         store="memory://",
+        table_standby_replicas=1,  # there are no tables, but 0 would replace the assignor
         web_enabled=False,
+        canonical_url=settings.canonical_url,  # which the assignor tells to all others
         topic_allow_declare=False,
         topic_disable_leader=True,
         stream_wait_empty=False,
