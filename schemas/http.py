@@ -6,18 +6,21 @@ never stands in a log.
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+import re
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, ValidationError
 
-from schemas.contract import REFERENCES_MAX, Contract, Count, Text, Timestamp
+from schemas.contract import REFERENCES_MAX, Contract, Count, Reason, Text, Timestamp, Turn
 from schemas.derived import Outcome, VerdictEvent, VerdictReason
-from schemas.ids import AgentId, ConversationId, RoleName, TenantId, UtteranceId
+from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.utterance import CandidateClaim
+from schemas.wire import WireError
 
 WAIT_MS_DEFAULT = 2_000
 WAIT_MS_MAX = 30_000
-"""A client that waits longer asks again; a connection that says nothing for long is cut by others."""
+"""Who would wait longer asks again: others cut a connection that says nothing for long."""
 PROBLEM_TYPE = "application/problem+json"
 
 WaitMs = Annotated[int, Field(ge=0, le=WAIT_MS_MAX)]
@@ -41,6 +44,41 @@ class CheckRequest(Contract):
     speaker: AgentId = "assistant"
     role: RoleName = "assistant"
     at: Timestamp | None = None
+
+
+def _number(written: object) -> object:
+    """A number as it stands in a query; anything else is left for the check that follows."""
+    if isinstance(written, str) and _DIGITS.fullmatch(written):
+        return int(written)
+    return written
+
+
+def _flag(written: object) -> object:
+    return {"true": True, "false": False}.get(written, written) if type(written) is str else written
+
+
+_DIGITS = re.compile(r"[0-9]{1,16}")
+_FromQuery = BeforeValidator(_number)
+
+
+class ViewQuery(Contract):
+    """What every view is asked with: as of which turn, and what must be folded first."""
+
+    turn: Annotated[Turn, _FromQuery] | None = None
+    after: UtteranceId | None = None
+    wait_ms: Annotated[WaitMs, _FromQuery] = WAIT_MS_DEFAULT
+
+
+class AffectedQuery(ViewQuery):
+    """Which records are withdrawn in thought; the parameter may stand several times."""
+
+    record: Annotated[tuple[RecordId, ...], Field(min_length=1, max_length=REFERENCES_MAX)]
+
+
+class ContextQuery(ViewQuery):
+    """`withdrawn` includes what was given up."""
+
+    withdrawn: Annotated[bool, BeforeValidator(_flag)] = False
 
 
 class CheckAnswer(Contract):
@@ -67,8 +105,8 @@ class Problem(Contract):
     type: Annotated[str, Field(max_length=128)]
     title: Annotated[str, Field(max_length=128)]
     status: Annotated[int, Field(ge=400, le=599)]
-    detail: Text
-    place: Text | None = None
+    detail: Reason
+    place: Reason | None = None
 
 
 class Liveness(Contract):
@@ -91,6 +129,28 @@ class Readiness(Contract):
     recovered: bool
     store_open: bool
     endpoint: bool
+
+
+Query = TypeVar("Query", bound=ViewQuery)
+
+
+def decode_query(model: type[Query], parameters: Iterable[tuple[str, str]]) -> Query:
+    """Read the parameters of a query. Raises WireError with the name of the first bad one."""
+    given: dict[str, object] = {}
+    for name, value in parameters:
+        if name == "record":
+            before = given.get(name, ())
+            assert isinstance(before, tuple)
+            given[name] = (*before, value)
+        elif name in given:
+            raise WireError(name, "stands twice")
+        else:
+            given[name] = value
+    try:
+        return model.model_validate(given)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise WireError(str(error["loc"][0]), error["msg"]) from invalid
 
 
 _SEVERITY = (

@@ -121,6 +121,22 @@ def lag(app: App) -> dict[tuple[str, ...], float]:
     return behind
 
 
+def consumer_runs(app: App) -> bool:
+    """Whether the consumer's thread lives; True as long as there is none yet."""
+    consumer = app._consumer  # the property would make one
+    thread = getattr(getattr(consumer, "_thread", None), "_thread", None)
+    return thread is None or bool(thread.is_alive())
+
+
+def address_of(app: App, topic: str, partition: int) -> str | None:
+    """The canonical URL of the worker to which the group gave a partition."""
+    distribution = cast(PartitionAssignor, app.assignor).external_topics_metadata()
+    for address, partitions in distribution.items():
+        if partition in partitions.get(topic, ()):
+            return str(address)
+    return None
+
+
 def _credentials(kafka: KafkaSettings) -> Any:
     """What Faust calls the way to connect."""
     context = kafka.ssl_context()
