@@ -18,6 +18,7 @@ from processor.app.reduce_agent import PartitionStopped
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
 from processor.app.topics import Layout, check
+from processor.app.web.server import WebServer
 from processor.app.worker import Worker
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
@@ -78,6 +79,7 @@ async def serve(
             click.echo(f"broker {kafka.bootstrap}")
             sys.stdout.flush()
         running = Worker(settings, kafka, store, sender, interpreter)
+        web = await stack.enter_async_context(WebServer(settings, running.conversations))
         await running.start()
         asked = asyncio.create_task(_until(stop))
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
@@ -91,6 +93,7 @@ async def serve(
             raise failure
         try:
             async with asyncio.timeout(settings.drain_seconds_max):
+                await web.stop()
                 await running.drain()
                 await stack.aclose()
         except TimeoutError:
