@@ -136,8 +136,7 @@ class ConversationsOfWorker:
         partition = self.host.partition_of(key)
         if partition in assignment:
             return Ours(partition, self.progress.epoch) if assignment[partition] else None
-        told = self.host.address_of(partition)
-        address = None if told is None else origin_of(told)
+        address = _origin(self.host.address_of(partition))
         if address is None or address == self.address or address not in self.peers:
             return None
         return Elsewhere(address)
@@ -237,3 +236,11 @@ class ConversationsOfWorker:
     def consumer_runs(self) -> bool:
         """Whether the thread that talks to the group has not died."""
         return self.host.consumer_runs()
+
+
+def _origin(told: str | None) -> str | None:
+    """The address of a worker; None for what is none: any member of the group can tell one."""
+    try:
+        return None if told is None else origin_of(told)
+    except ValueError:
+        return None

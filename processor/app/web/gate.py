@@ -155,6 +155,8 @@ async def _body(request: web.Request) -> bytes:
             return await request.read()
     except TimeoutError as slow:
         raise ProblemRaised(Kind.TOO_SLOW) from slow
+    except web.RequestPayloadError as garbled:
+        raise ProblemRaised(Kind.INVALID, detail="the body cannot be decoded") from garbled
 
 
 def _id(request: web.Request, name: str, pattern: str, kind: Kind) -> str:

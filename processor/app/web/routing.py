@@ -52,7 +52,7 @@ class Forwarder:
                 request.method,
                 URL(address + request.rel_url.raw_path_qs, encoded=True),
                 headers={**headers, FORWARDED: "1"},
-                data=body if request.can_read_body else None,
+                data=body or None,
                 allow_redirects=False,
             ) as answer:
                 return web.Response(
