@@ -97,7 +97,7 @@ class CheckAnswer(Contract):
     verdicts: tuple[VerdictEvent, ...]
 
 
-class Problem(Contract):
+class ProblemDetails(Contract):
     """What went wrong (RFC 9457); `place` is the field or parameter at fault, if one is."""
 
     MEDIA_TYPE: ClassVar[str] = PROBLEM_TYPE

@@ -15,7 +15,7 @@ from schemas.http import (
     CheckRequest,
     ContextQuery,
     Liveness,
-    Problem,
+    ProblemDetails,
     Readiness,
     ViewQuery,
 )
@@ -165,7 +165,7 @@ def _json(description: str, schema: JsonObject) -> JsonObject:
 
 
 def _problems(told: dict[str, str]) -> JsonObject:
-    content: JsonObject = {PROBLEM_TYPE: {"schema": _refer(Problem)}}
+    content: JsonObject = {PROBLEM_TYPE: {"schema": _refer(ProblemDetails)}}
     return {
         status: {"description": description, "content": content}
         for status, description in told.items()
@@ -182,7 +182,7 @@ def _schemas() -> JsonObject:
         [
             (CheckRequest, "validation"),
             (CheckAnswer, "serialization"),
-            (Problem, "serialization"),
+            (ProblemDetails, "serialization"),
             (Liveness, "serialization"),
             (Readiness, "serialization"),
         ],

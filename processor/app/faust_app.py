@@ -51,6 +51,17 @@ class _Consumer(driver.Consumer):
             return WaitResults([handing_on], [await handing_on], stopped=False)
         return await super().wait_first(*awaited, timeout=timeout)
 
+    async def perform_seek(self) -> None:
+        """Go back to what is committed, also where that is nothing.
+
+        aiokafka does not seek to offset 0. What was fetched of such a partition while it was being
+        assigned, and is not delivered for that, would be passed over until the next start.
+        """
+        await super().perform_seek()
+        from_the_start = {place: 0 for place in self.assignment() if not self._read_offset[place]}
+        if from_the_start:
+            await self.seek_wait(from_the_start)
+
 
 class _NoMonitor(Monitor):
     """Faust's own statistics, left out: they cost time for each message, and we have our own."""

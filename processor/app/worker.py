@@ -189,6 +189,7 @@ class Worker:
         )
         self._ready = {partition: asyncio.Event() for partition in partitions}
         self._is_assigned = True
+        _log.info("partitions_assigned", partitions=partitions)
         if partitions:  # a failure must end the worker: Faust would wait for ever
             await asyncio.wait([self._in_background(self._recover(partitions))])
 

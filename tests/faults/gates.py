@@ -15,11 +15,14 @@ from urllib.request import Request, urlopen
 
 import orjson
 
+from processor.app.messages import OPERATIONS
+from processor.app.partitions import partition_of
 from processor.app.web.tokens import TokenLine
-from tests.pipeline.workers import running_worker
-from tests.web.fake import write_tokens
+from tests.pipeline.workers import PARTITIONS, read, running_worker, say
+from tests.web.fake import statement, token_for, write_tokens
 
 READY_SECONDS_MAX = 60.0
+TOKEN, LINE = token_for("acme")
 
 
 class Answer(NamedTuple):
@@ -107,3 +110,44 @@ def two_workers(bootstrap: str, folder: Path, *lines: TokenLine) -> Iterator[lis
         ]
         wait_until(lambda: all(worker.is_ready() for worker in workers))
         yield workers
+
+
+class Pair(NamedTuple):
+    """Two workers, the broker, and where they keep their files."""
+
+    bootstrap: str
+    workers: list[Gated]
+    folder: Path
+
+
+def here(conversation: str, tenant: str = "acme") -> str:
+    """The path of a conversation."""
+    return f"/v1/tenants/{tenant}/conversations/{conversation}"
+
+
+def check(worker: Gated, conversation: str, *records: str, **fields: Any) -> Answer:
+    """Check a draft with one claim for each record."""
+    claims = [{"text": f"as {record} says", "record": record} for record in records]
+    return worker.ask(f"{here(conversation)}/check", TOKEN, {"claims": claims, **fields})
+
+
+def tell(pair: Pair, conversation: str, *arguments: Any) -> dict[str, Any]:
+    """Publish one utterance."""
+    utterance = statement(*arguments, conversation_id=conversation)
+    say(pair.bootstrap, [utterance])
+    return utterance
+
+
+def on_every_partition(name: str) -> list[str]:
+    """A conversation for each partition, so both workers own some of them."""
+    found: dict[int, str] = {}
+    for number in range(1_000):
+        conversation = f"{name}-{number}"
+        found.setdefault(partition_of(f"acme/{conversation}".encode(), PARTITIONS), conversation)
+    return list(found.values())
+
+
+def in_log(bootstrap: str, candidate_id: str) -> int:
+    """How often a draft stands in the log."""
+    events = [orjson.loads(record.value) for record in read(bootstrap, OPERATIONS)]
+    return sum(event["utterance"]["id"] == candidate_id for event in events)

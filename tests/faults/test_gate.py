@@ -10,31 +10,31 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 import pytest
 
-from processor.app.messages import OPERATIONS
-from processor.app.partitions import partition_of
 from processor.app.web.tokens import Scope, new_token
-from tests.faults.gates import Answer, Gated, gated, two_workers, wait_until
+from tests.faults.gates import (
+    LINE,
+    TOKEN,
+    Answer,
+    Pair,
+    check,
+    here,
+    in_log,
+    on_every_partition,
+    tell,
+    two_workers,
+)
 from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
 from tests.kafka.software import ROOT
-from tests.pipeline.workers import PARTITIONS, make_topics, read, say, stop
-from tests.web.fake import AT, observe, statement, token_for
+from tests.pipeline.workers import make_topics, say
+from tests.web.fake import AT, observe, statement
 
-TOKEN, LINE = token_for("acme")
 OLD, EXPIRED = new_token("acme", (Scope.CHECK, Scope.READ), timedelta(days=-1))
-
-
-class Pair(NamedTuple):
-    """Two workers, the broker, and where they keep their files."""
-
-    bootstrap: str
-    workers: list[Gated]
-    folder: Path
 
 
 @pytest.fixture(scope="module")
@@ -45,39 +45,6 @@ def pair(kafka: Kafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pai
     folder = tmp_path_factory.mktemp("gates")
     with two_workers(kafka.bootstrap, folder, LINE, EXPIRED) as workers:
         yield Pair(kafka.bootstrap, workers, folder)
-
-
-def here(conversation: str, tenant: str = "acme") -> str:
-    """The path of a conversation."""
-    return f"/v1/tenants/{tenant}/conversations/{conversation}"
-
-
-def check(worker: Gated, conversation: str, *records: str, **fields: Any) -> Answer:
-    """Check a draft with one claim for each record."""
-    claims = [{"text": f"as {record} says", "record": record} for record in records]
-    return worker.ask(f"{here(conversation)}/check", TOKEN, {"claims": claims, **fields})
-
-
-def tell(pair: Pair, conversation: str, *arguments: Any) -> dict[str, Any]:
-    """Publish one utterance."""
-    utterance = statement(*arguments, conversation_id=conversation)
-    say(pair.bootstrap, [utterance])
-    return utterance
-
-
-def on_every_partition(name: str) -> list[str]:
-    """A conversation for each partition, so both workers own some of them."""
-    found: dict[int, str] = {}
-    for number in range(1_000):
-        conversation = f"{name}-{number}"
-        found.setdefault(partition_of(f"acme/{conversation}".encode(), PARTITIONS), conversation)
-    return list(found.values())
-
-
-def in_log(bootstrap: str, candidate_id: str) -> int:
-    """How often a draft stands in the log."""
-    events = [orjson.loads(record.value) for record in read(bootstrap, OPERATIONS)]
-    return sum(event["utterance"]["id"] == candidate_id for event in events)
 
 
 def test_a_check_sees_what_was_published_just_before_whoever_is_asked(pair: Pair) -> None:
@@ -236,51 +203,3 @@ def test_the_settings_of_the_gate_are_checked_before_anything_starts(tmp_path: P
         assert refused.returncode == 2
         assert refused.stderr.count(b"\n") == 1
         assert named in refused.stderr
-
-
-def test_a_rebalance_is_503_with_retry_after_and_then_over(
-    empty_kafka: Kafka, tmp_path: Path
-) -> None:
-    """One worker is killed and another joins: meanwhile nothing but 503, and no draft is lost."""
-    bootstrap = empty_kafka.bootstrap
-    make_topics(bootstrap)
-    conversations = on_every_partition("moved")
-    with two_workers(bootstrap, tmp_path, LINE) as (one, other):
-        place = Pair(bootstrap, [one, other], tmp_path)
-        for conversation in conversations:
-            tell(place, conversation, "u1", observe("o1"))
-            assert check(one, conversation, "o1", after="u1", wait_ms=20_000).status == 200
-        assert other.process is not None
-        other.process.kill()
-        seen = ask_until_all_answer(one, conversations, "killed")
-        assert seen, "nobody noticed"
-        with gated(bootstrap, tmp_path / "third.duckdb", other.address, [one.address]) as third:
-            wait_until(third.is_ready)
-            ask_until_all_answer(one, conversations, "joined")
-            ask_until_all_answer(third, conversations, "joined")
-            for conversation in conversations:
-                views = [
-                    worker.ask(f"{here(conversation)}/state", TOKEN) for worker in (one, third)
-                ]
-                assert views[0][:2] == views[1][:2]
-            for worker in (third, one):
-                assert worker.process is not None
-                assert stop(worker.process) == 0
-    assert all(each.headers.get("Retry-After") for each in seen)
-
-
-def ask_until_all_answer(worker: Gated, conversations: list[str], name: str) -> list[Answer]:
-    """Every conversation is checked until it is answered; the refusals on the way."""
-    refused: list[Answer] = []
-    for conversation in conversations:
-        deadline = time.monotonic() + 60
-        while True:
-            answer = check(worker, conversation, "o1", candidate_id=name, wait_ms=5_000)
-            if answer.status == 200 and answer.said["outcome"] == "grounded":
-                break
-            if answer.status != 200:
-                assert answer.status == 503, answer
-                refused.append(answer)
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    return refused

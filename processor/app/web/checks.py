@@ -22,7 +22,7 @@ from processor.app.interpret import (
 from processor.app.reduce_agent import Folded
 from processor.app.web.asked import Asked, Deadline
 from processor.app.web.limits import Slot
-from processor.app.web.problems import Kind, ProblemRaised, rebalancing
+from processor.app.web.problem_details import Kind, ProblemRaised, rebalancing
 from processor.engine.conversation import Conversation
 from processor.engine.derive import answer_candidate
 from processor.engine.verify import verify_claims

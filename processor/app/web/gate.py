@@ -23,7 +23,7 @@ from processor.app.web import views
 from processor.app.web.asked import Asked
 from processor.app.web.checks import check
 from processor.app.web.limits import Rates, Slot, Slots
-from processor.app.web.problems import (
+from processor.app.web.problem_details import (
     RETRY_SECONDS,
     Kind,
     ProblemRaised,

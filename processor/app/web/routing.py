@@ -13,7 +13,7 @@ import structlog
 from aiohttp import web
 from yarl import URL
 
-from processor.app.web.problems import rebalancing
+from processor.app.web.problem_details import rebalancing
 from schemas.http import WAIT_MS_MAX
 
 _log = structlog.get_logger(__name__)
@@ -63,5 +63,5 @@ class Forwarder:
                     },
                 )
         except (aiohttp.ClientError, TimeoutError) as failure:
-            _log.warning("owner_not_reached", address=address, error=type(failure).__name__)
+            _log.info("owner_not_reached", address=address, error=type(failure).__name__)
             raise rebalancing() from failure

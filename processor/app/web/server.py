@@ -19,7 +19,7 @@ from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
 from processor.app.web.gate import Gate
 from processor.app.web.health import Health
-from processor.app.web.problems import Kind, problem_response, problems
+from processor.app.web.problem_details import Kind, problem_response, problems
 from processor.app.web.routing import Forwarder
 from processor.app.web.tokens import Tokens
 from schemas.openapi import openapi_document
@@ -57,6 +57,7 @@ class WebServer:
             app = web.Application(
                 middlewares=[problems], client_max_size=self._settings.body_bytes_max
             )
+            app.on_response_prepare.append(_name_no_versions)
             health = Health(self._conversations)
             _watch(stack, health.watch())
             app.add_routes(
@@ -137,6 +138,10 @@ def _watch(stack: AsyncExitStack, work: Any) -> None:
     """Run it beside the server, as long as that runs."""
     task = asyncio.create_task(work)
     stack.callback(task.cancel)
+
+
+async def _name_no_versions(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = "standfast"
 
 
 async def _openapi(_: web.Request) -> web.Response:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from processor.app.web.asked import Asked, Deadline
-from processor.app.web.problems import RETRY_SECONDS, Kind, ProblemRaised
+from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
 from processor.render.answers import affected_answer, context_answer, record_answer

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from processor.app.web import gate
-from schemas.http import PROBLEM_TYPE, Problem
+from schemas.http import PROBLEM_TYPE, ProblemDetails
 from tests.web.fake import HERE, Client, FakeConversations, observe, run, serving, statement
 
 CHECK = f"{HERE}/check"
@@ -28,7 +28,7 @@ async def problem(client: Client, method: str, path: str, **options: Any) -> tup
     """Status and kind of an answer that must be a problem."""
     status, said, response = await client.ask(method, path, **options)
     assert response.headers["Content-Type"].partition(";")[0] == PROBLEM_TYPE
-    read = Problem.model_validate_json(orjson.dumps(said))
+    read = ProblemDetails.model_validate_json(orjson.dumps(said))
     assert read.status == status
     return status, read.type.removeprefix("urn:standfast:problem:")
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from schemas.http import PROBLEM_TYPE, Problem
+from schemas.http import PROBLEM_TYPE, ProblemDetails
 from schemas.wire import WireError, canonical_bytes
 
 RETRY_SECONDS = 1
@@ -97,7 +97,7 @@ def problem_response(
     headers: dict[str, str] | None = None,
 ) -> web.Response:
     """A problem as a response."""
-    problem = Problem(
+    problem = ProblemDetails(
         type=f"urn:standfast:problem:{kind.slug}",
         title=HTTPStatus(status or kind.value.status).phrase,
         status=status or kind.value.status,
