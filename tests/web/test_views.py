@@ -185,5 +185,33 @@ def test_nothing_else_waits_for_a_large_view() -> None:
     run(main())
 
 
+def test_views_of_one_tenant_wait_for_each_other_and_for_nobody_else() -> None:
+    """Only one copy is made at a time for a tenant, so many of its views delay others by one."""
+
+    async def main() -> None:
+        said = conversation()
+        said.say(statement("u1", observe("o1"), tenant_id="other"))
+        may_end, begun = asyncio.Event(), list[str]()
+        copied = said.copied
+
+        async def slow(tenant_id: str, *arguments: Any) -> Any:
+            begun.append(tenant_id)
+            if tenant_id == "acme":
+                await may_end.wait()
+            return await copied(tenant_id, *arguments)
+
+        said.copied = slow  # type: ignore[method-assign] # it takes as long as it is told
+        async with serving(said) as client:
+            views = [asyncio.create_task(client.get(f"{HERE}/state")) for _ in range(3)]
+            while not begun:
+                await asyncio.sleep(0.01)
+            assert (await client.get("/v1/tenants/other/conversations/c1/state"))[0] == 200
+            assert begun == ["acme", "other"]
+            may_end.set()
+            assert [(await view)[0] for view in views] == [200] * 3
+
+    run(main())
+
+
 async def _livez(client: Client) -> tuple[int, Any]:
     return await client.get("/livez")

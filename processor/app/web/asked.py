@@ -37,6 +37,8 @@ class Asked(NamedTuple):
     conversation_id: str
     is_hidden: bool
     """Whether whoever asks may not see it: then it is as if there were none."""
+    copying: asyncio.Lock
+    """Held while a copy is made for whoever asks: one tenant's views delay another's by one."""
 
     @property
     def looked_for(self) -> str:

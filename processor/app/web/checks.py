@@ -7,6 +7,7 @@ the log says; asked again, it is answered from the store. A request that runs ou
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import uuid
 from dataclasses import dataclass
@@ -30,12 +31,20 @@ from processor.interpreter.port import Reading
 from schemas.derived import Outcome, VerdictEvent, VerdictReason
 from schemas.http import CheckAnswer, CheckRequest, overall
 from schemas.utterance import CandidateClaim, Utterance, UtteranceKind
-from schemas.wire import canonical_content
+from schemas.wire import canonical_bytes, canonical_content
 
 HEAVY = 20_000
-"""Claims times records: beyond that a check is made on a copy, in another thread."""
+"""Claims times records, or ids in an answer: beyond that, another thread does the work."""
 
 Claims = tuple[CandidateClaim, ...] | None
+
+
+async def check_bytes(asked: Asked, request: CheckRequest, slot: Slot) -> bytes:
+    """The same as JSON; what is large is written in another thread."""
+    answer = await check(asked, request, slot)
+    if sum(len(verdict.support) for verdict in answer.verdicts) <= HEAVY:
+        return canonical_bytes(answer)
+    return await asyncio.to_thread(canonical_bytes, answer)
 
 
 async def check(asked: Asked, request: CheckRequest, slot: Slot) -> CheckAnswer:
@@ -145,12 +154,13 @@ class _Draft:
             verdicts = self._verdicts(conversation, claims)
         else:
             asked = self.asked
-            copied = await asked.conversations.copied(
-                asked.tenant_id,
-                asked.conversation_id,
-                None,
-                lambda copy: self._verdicts(copy, claims),
-            )
+            async with asked.copying:
+                copied = await asked.conversations.copied(
+                    asked.tenant_id,
+                    asked.conversation_id,
+                    None,
+                    lambda copy: self._verdicts(copy, claims),
+                )
             if copied is None:
                 raise rebalancing()
             verdicts = copied

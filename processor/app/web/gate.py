@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeAlias, TypeVar, final
+from weakref import WeakValueDictionary
 
 from aiohttp import web
 
@@ -21,7 +22,7 @@ from processor.app.gate_settings import GateSettings
 from processor.app.progress import EpochEnded
 from processor.app.web import views
 from processor.app.web.asked import Asked
-from processor.app.web.checks import check
+from processor.app.web.checks import check_bytes
 from processor.app.web.limits import Rates, Slot, Slots
 from processor.app.web.problem_details import (
     RETRY_SECONDS,
@@ -34,7 +35,7 @@ from processor.app.web.routing import Forwarder
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
 from schemas.http import AffectedQuery, CheckRequest, ContextQuery, ViewQuery, decode_query
 from schemas.ids import NAME_PATTERN, RECORD_PATTERN, TENANT_PATTERN
-from schemas.wire import WireError, canonical_bytes, decode_contract
+from schemas.wire import WireError, decode_contract
 
 CONVERSATION = "/v1/tenants/{tenant}/conversations/{conversation}"
 RECORD = CONVERSATION + "/records/{record:.+}"
@@ -57,6 +58,7 @@ class Gate:
     def __post_init__(self) -> None:
         settings = self.settings
         self._rates = Rates(settings.requests_per_second, settings.requests_burst)
+        self._copying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._slots = Slots(settings.waiting_max, settings.waiting_per_tenant_max)
 
     def routes(self) -> list[web.RouteDef]:
@@ -76,7 +78,7 @@ class Gate:
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def serve(request: web.Request) -> web.Response:
             holder = self._holder(request, scope)
-            charged = holder.tenant_id or request.match_info["tenant"]
+            charged = _charged(request, holder)
             retry_s = self._rates.take(charged)
             if retry_s is not None:
                 raise ProblemRaised(Kind.TOO_MANY, retry_s=retry_s)
@@ -115,8 +117,14 @@ class Gate:
             case Elsewhere(address):
                 return await self.forwarder.forward(request, body, address)
             case Ours() as owner:
-                is_hidden = holder.tenant_id not in (None, tenant_id)
-                asked = Asked(self.conversations, owner, tenant_id, conversation_id, is_hidden)
+                asked = Asked(
+                    self.conversations,
+                    owner,
+                    tenant_id,
+                    conversation_id,
+                    is_hidden=holder.tenant_id not in (None, tenant_id),
+                    copying=self._copying.setdefault(_charged(request, holder), asyncio.Lock()),
+                )
                 answer = await respond(request, asked, body, slot)
                 return web.Response(body=answer, content_type="application/json")
 
@@ -130,7 +138,7 @@ class Gate:
         most = self.settings.claims_max
         if len(read.claims or ()) > most:
             raise ProblemRaised(Kind.INVALID, place="claims", detail=f"at most {most} claims")
-        return canonical_bytes(await check(asked, read, slot))
+        return await check_bytes(asked, read, slot)
 
     async def _state(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         return await views.state(asked, _query(request, ViewQuery))
@@ -146,6 +154,11 @@ class Gate:
         return await views.record(
             asked, query, _id(request, "record", RECORD_PATTERN, Kind.NO_RECORD)
         )
+
+
+def _charged(request: web.Request, holder: Holder) -> str:
+    """The tenant on whose account a request is: that of the token, whatever it asks for."""
+    return holder.tenant_id or request.match_info["tenant"]
 
 
 async def _body(request: web.Request) -> bytes:

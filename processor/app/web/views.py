@@ -42,12 +42,13 @@ async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation],
     if not await asked.is_folded(query.after, Deadline(query.wait_ms)):
         raise ProblemRaised(Kind.NOT_FOLDED_YET, place="after", retry_s=RETRY_SECONDS)
     try:
-        seen = await asked.conversations.copied(
-            asked.tenant_id,
-            asked.looked_for,
-            query.turn,
-            lambda copy: canonical_bytes(answer(copy)),
-        )
+        async with asked.copying:
+            seen = await asked.conversations.copied(
+                asked.tenant_id,
+                asked.looked_for,
+                query.turn,
+                lambda copy: canonical_bytes(answer(copy)),
+            )
     except UnknownRecordError as unknown:
         raise ProblemRaised(Kind.NO_RECORD, place="record") from unknown
     if seen is None:
