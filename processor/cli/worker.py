@@ -18,6 +18,7 @@ from processor.app.reduce_agent import PartitionStopped
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
 from processor.app.topics import Layout, check
+from processor.app.web.health import metrics_route
 from processor.app.web.server import WebServer
 from processor.app.worker import Worker
 from processor.cli.errors import BadInputError
@@ -79,7 +80,8 @@ async def serve(
             click.echo(f"broker {kafka.bootstrap}")
             sys.stdout.flush()
         running = Worker(settings, kafka, store, sender, interpreter)
-        web = await stack.enter_async_context(WebServer(settings, running.conversations))
+        routes = [metrics_route(running.metrics.text)]
+        web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
         await running.start()
         asked = asyncio.create_task(_until(stop))
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)

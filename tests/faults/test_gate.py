@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import orjson
 import pytest
@@ -194,6 +195,16 @@ def beside(tenant: str, conversation: str) -> str:
     )
     _, wanted = next(partitions)
     return next(name for name, partition in partitions if partition == wanted)
+
+
+def test_health_and_metrics_need_no_token(pair: Pair) -> None:
+    """Both workers live and are ready, and Prometheus can ask them."""
+    for worker in pair.workers:
+        assert worker.ask("/livez", None).said["alive"]
+        assert worker.ask("/readyz", None).said["ready"]
+        with urlopen(f"{worker.address}/metrics", timeout=10) as response:
+            assert response.headers["Content-Type"].startswith("text/plain; version=")
+            assert b"standfast_events_folded_total" in response.read()
 
 
 def test_the_settings_of_the_gate_are_checked_before_anything_starts(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
 from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from processor.app.conversations import Conversations
 from schemas.contract import Contract
@@ -47,6 +49,15 @@ class Health:
         """Whether the worker does its work, and what is amiss."""
         said = self.conversations.readiness()
         return _answer(said, said.ready)
+
+
+def metrics_route(text: Callable[[], bytes]) -> web.RouteDef:
+    """Where Prometheus asks."""
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return web.get("/metrics", metrics)
 
 
 def _answer(said: Contract, is_well: bool) -> web.Response:
