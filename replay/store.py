@@ -27,7 +27,7 @@ from replay.store_file import Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
-from schemas.wire import canonical_bytes, decode_derived_event
+from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
 
 
 @final
@@ -145,6 +145,20 @@ class Store:
         ).fetchall()
         return tuple(decode_derived_event(kind, data.encode()) for kind, data in rows)
 
+    def recorded(
+        self, tenant_id: str, conversation_id: str, utterance_id: str
+    ) -> tuple[LogEvent, tuple[DerivedEvent, ...]] | None:
+        """The event that an utterance became, and what came of it; the first, if it has two."""
+        row = self._connection.execute(
+            "SELECT event FROM log WHERE tenant_id = ? AND conversation_id = ? "
+            "AND utterance_id = ? ORDER BY sequence LIMIT 1",
+            [tenant_id, conversation_id, utterance_id],
+        ).fetchone()
+        if row is None:
+            return None
+        event = decode_log_event(row[0])
+        return event, self.derived_from(event) or ()
+
     def _close(self) -> None:
         try:
             self._connection.close()
@@ -183,6 +197,14 @@ class Store:
         except StoreError:
             self.flush()  # one damaged conversation must not cost what waits of the others
             raise
+
+    def beside(self) -> duckdb.DuckDBPyConnection:
+        """A connection for another thread, which sees what was written when it asks."""
+        return self._connection.cursor()
+
+    def may_have(self, tenant_id: str, conversation_id: str) -> bool:
+        """False if it certainly has no event of the conversation; asks no disk."""
+        return self._known is None or conversation_key(tenant_id, conversation_id) in self._known
 
     def conversations(self) -> list[tuple[str, str, int]]:
         """Every (tenant, conversation, number of turns), in order."""

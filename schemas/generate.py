@@ -1,4 +1,4 @@
-"""Write the contracts for readers in other languages: JSON Schema per event, AsyncAPI for topics.
+"""Write the contracts for other languages: JSON Schema per event, AsyncAPI for topics, OpenAPI.
 
     python -m schemas.generate           writes schemas/json
     python -m schemas.generate --check   exits 1 and names the files that are out of date
@@ -22,6 +22,8 @@ from schemas.asyncapi import JsonObject, asyncapi_document, schema_file, schema_
 from schemas.contract import Contract
 from schemas.derived import DerivedEvent
 from schemas.log import LogEvent
+from schemas.openapi import openapi_document
+from schemas.plain import say_it_in_full
 from schemas.topics import UTTERANCE_TYPE
 from schemas.utterance import Utterance
 
@@ -29,6 +31,7 @@ Mode = Literal["validation", "serialization"]
 
 FOLDER = Path(__file__).parent / "json"
 ASYNCAPI_FILE = "asyncapi.json"
+OPENAPI_FILE = "openapi.json"
 HOW_TO_REFRESH = "run `make schemas` and commit what it writes"
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -50,7 +53,7 @@ def event_schema(event_type: str) -> JsonObject:
     """The JSON Schema (2020-12) of one event type. Raises KeyError for an unknown type."""
     model, mode = event_models()[event_type]
     schema = model.model_json_schema(mode=mode)
-    _say_it_in_full(schema)
+    say_it_in_full(schema)
     schema.pop("title")
     return {"$schema": _DIALECT, "$id": schema_id(event_type), "title": event_type, **schema}
 
@@ -59,6 +62,7 @@ def generated_files() -> dict[str, bytes]:
     """Every generated file's name and content, sorted by name."""
     documents = {schema_file(event_type): event_schema(event_type) for event_type in event_models()}
     documents[ASYNCAPI_FILE] = asyncapi_document()
+    documents[OPENAPI_FILE] = openapi_document()
     return {name: _as_file(document) for name, document in sorted(documents.items())}
 
 
@@ -102,24 +106,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _as_file(document: JsonObject) -> bytes:
     return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _say_it_in_full(schema: object) -> None:
-    """Bring what pydantic writes to plain JSON Schema, in place.
-
-    OpenAPI's `discriminator` goes: oneOf over constant tags says the same. Keys that fit no
-    pattern are refused.
-    """
-    if isinstance(schema, dict):
-        if isinstance(schema.get("discriminator"), dict) and "oneOf" in schema:
-            del schema["discriminator"]
-        if "patternProperties" in schema:
-            schema["additionalProperties"] = False
-        for part in schema.values():
-            _say_it_in_full(part)
-    elif isinstance(schema, list):
-        for part in schema:
-            _say_it_in_full(part)
 
 
 if __name__ == "__main__":

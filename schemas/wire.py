@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import orjson
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
+from schemas.contract import Contract
 from schemas.derived import DerivedEvent
 from schemas.evidence import Atom
 from schemas.formula import FormulaNode
 from schemas.log import LogEvent
 from schemas.upcast import UPCASTERS, Upcasters, upcast
 from schemas.utterance import Utterance
+
+AnyContract = TypeVar("AnyContract", bound=Contract)
 
 _WRITE = orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z
 
@@ -62,12 +65,17 @@ def canonical_content(value: object) -> bytes:
 
 def decode_utterance(line: bytes) -> Utterance:
     """Read one utterance. Raises WireError with the place of the first error."""
+    return decode_contract(Utterance, line)
+
+
+def decode_contract(contract: type[AnyContract], written: bytes) -> AnyContract:
+    """Read one contract that somebody sent. Raises WireError with the place of the first error."""
     try:
-        utterance = Utterance.model_validate_json(line)
+        read = contract.model_validate_json(written)
     except ValidationError as invalid:
-        raise _wire_error(invalid, line) from invalid
-    json.loads(line.decode(), object_pairs_hook=_refuse_repeated_names)
-    return utterance
+        raise _wire_error(invalid, written) from invalid
+    json.loads(written.decode(), object_pairs_hook=_refuse_repeated_names)
+    return read
 
 
 def decode_log_event(stored: bytes, upcasters: Upcasters = UPCASTERS) -> LogEvent:

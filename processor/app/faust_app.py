@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, cast, final
 
 import faust
+from faust.assignor.partition_assignor import PartitionAssignor
 from faust.sensors import Monitor
 from faust.transport.consumer import Consumer
 from faust.transport.drivers import aiokafka as driver
@@ -28,6 +29,8 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer = super()._create_worker_consumer(transport)
         assert hasattr(consumer, "_fetch_max_wait_ms"), "aiokafka has changed"
         consumer._fetch_max_wait_ms = cast(App, self.app).fetch_wait_ms
+        # Any other gives the two ends of a conversation to two workers, and knows no addresses.
+        assert isinstance(self._assignor, PartitionAssignor), "Faust has another assignor"
         return consumer
 
 
@@ -47,6 +50,17 @@ class _Consumer(driver.Consumer):
             suspension.close()
             return WaitResults([handing_on], [await handing_on], stopped=False)
         return await super().wait_first(*awaited, timeout=timeout)
+
+    async def perform_seek(self) -> None:
+        """Go back to what is committed, also where that is nothing.
+
+        aiokafka does not seek to offset 0. What was fetched of such a partition while it was being
+        assigned, and is not delivered for that, would be passed over until the next start.
+        """
+        await super().perform_seek()
+        from_the_start = {place: 0 for place in self.assignment() if not self._read_offset[place]}
+        if from_the_start:
+            await self.seek_wait(from_the_start)
 
 
 class _NoMonitor(Monitor):
@@ -86,7 +100,9 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
         broker=[f"aiokafka://{address}" for address in kafka.bootstrap.split(",")],
         broker_credentials=_credentials(kafka),
         store="memory://",
+        table_standby_replicas=1,  # there are no tables, but 0 would replace the assignor
         web_enabled=False,
+        canonical_url=settings.canonical_url,  # which the assignor tells to all others
         topic_allow_declare=False,
         topic_disable_leader=True,
         stream_wait_empty=False,
@@ -114,6 +130,22 @@ def lag(app: App) -> dict[tuple[str, ...], float]:
         if end is not None and committed is not None:
             behind[place.topic, str(place.partition)] = max(0, end - committed)
     return behind
+
+
+def consumer_runs(app: App) -> bool:
+    """Whether the consumer's thread lives; True as long as there is none yet."""
+    consumer = app._consumer  # the property would make one
+    thread = getattr(getattr(consumer, "_thread", None), "_thread", None)
+    return thread is None or bool(thread.is_alive())
+
+
+def address_of(app: App, topic: str, partition: int) -> str | None:
+    """The canonical URL of the worker to which the group gave a partition."""
+    distribution = cast(PartitionAssignor, app.assignor).external_topics_metadata()
+    for address, partitions in distribution.items():
+        if partition in partitions.get(topic, ()):
+            return str(address)
+    return None
 
 
 def _credentials(kafka: KafkaSettings) -> Any:

@@ -23,7 +23,7 @@ from schemas.log import (
     UtteranceRef,
 )
 from schemas.operations import Operation
-from schemas.utterance import Utterance, UtteranceKind
+from schemas.utterance import CandidateClaim, Utterance, UtteranceKind
 from schemas.wire import WireError, canonical_content
 
 NO_OPERATIONS = "the utterance brings no operations and no model is configured to read its text"
@@ -66,17 +66,27 @@ class Source(NamedTuple):
     offset: int
 
 
+def utterance_digest(utterance: Utterance) -> str:
+    """What tells two utterances with the same id apart."""
+    return hashlib.sha256(canonical_content(utterance)).hexdigest()
+
+
 def needs_reading(utterance: Utterance) -> bool:
     """Whether only an interpreter can tell what the utterance says."""
     match utterance.kind:
         case UtteranceKind.STATEMENT:
             return utterance.operations is None
         case UtteranceKind.CANDIDATE:
-            return utterance.claims is None
+            return utterance.claims is None or any(map(is_unassociated, utterance.claims))
         case UtteranceKind.SETUP:
             return False
         case _:
             assert_never(utterance.kind)
+
+
+def is_unassociated(claim: CandidateClaim) -> bool:
+    """Whether a claim has words, and nothing says on which records it rests."""
+    return bool(claim.text) and not claim.associated()
 
 
 def interpret(
@@ -92,7 +102,7 @@ def interpret(
     `reading` is what an interpreter made of an utterance that needs one. With `fills_turn`, the
     turn of this very utterance that is missing, a statement that can be read now fills its place.
     """
-    digest = _digest(utterance)
+    digest = utterance_digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None and known.hex() != digest:
         return Unusable(
@@ -132,14 +142,10 @@ def interpret(
 def turn_to_fill(conversation: Conversation, utterance: Utterance) -> int | None:
     """The turn of this very utterance, if it could not be interpreted and is missing still."""
     known = conversation.utterances.get(utterance.utterance_id)
-    if known is None or known.hex() != _digest(utterance):
+    if known is None or known.hex() != utterance_digest(utterance):
         return None
     missing = conversation.missing.items()
     return next((turn for turn, id_ in missing if id_ == utterance.utterance_id), None)
-
-
-def _digest(utterance: Utterance) -> str:
-    return hashlib.sha256(canonical_content(utterance)).hexdigest()
 
 
 def _event(
@@ -158,7 +164,7 @@ def _event(
             return _statement(conversation, said, common, fills_turn)
         case UtteranceKind.CANDIDATE:
             claims = utterance.claims
-            if claims is None and isinstance(reading, Reading):
+            if isinstance(reading, Reading) and needs_reading(utterance):
                 claims = reading.claims
             return CandidateAppended(type="standfast.candidate.v1", claims=claims, **common)
         case UtteranceKind.SETUP:

@@ -23,6 +23,7 @@ from processor.app.interpret import (
     turn_to_fill,
 )
 from processor.app.messages import Delivered
+from processor.app.read_claims import read_claims
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
@@ -95,7 +96,8 @@ class InterpretAgent:
         if isinstance(read, Unusable):
             await self.dead_letters.write(message, read, 0)
             return
-        letter = await self._append(message, read)
+        source = Source(message.topic, message.partition, message.offset)
+        letter = await self.append(message.partition, read, source, is_requeued=message.is_requeued)
         if letter is not None:
             unusable, attempts = letter
             await self.dead_letters.write(message, unusable, attempts)
@@ -115,33 +117,48 @@ class InterpretAgent:
             return Unusable(DeadLetterClass.WRONG_PARTITION, "", problem)
         return utterance
 
-    async def _append(
-        self, message: Delivered, utterance: Utterance
+    async def append(
+        self,
+        partition: int,
+        utterance: Utterance,
+        source: Source | None = None,
+        *,
+        is_requeued: bool = False,
     ) -> tuple[Unusable, int] | None:
         """Append until the conversation has it; what to write as a dead letter, if anything.
 
         Another writer can take the sequence number first: then the same reading is appended again.
         A dead letter that was requeued is read anew while its turn is missing.
+        What came by another way than Kafka has no `source`.
         """
-        source = Source(message.topic, message.partition, message.offset)
         reading: Interpreted | None = None
         while True:
             conversation = await self.log.conversation(
-                message.partition, utterance.tenant_id, utterance.conversation_id
+                partition, utterance.tenant_id, utterance.conversation_id
             )
-            fills = turn_to_fill(conversation, utterance) if message.is_requeued else None
-            if self._must_ask(conversation, utterance, fills) and reading is None:
-                reading = await self._reading(conversation, utterance, fills)
+            fills = turn_to_fill(conversation, utterance) if is_requeued else None
+            if reading is None:
+                reading = await self.read(conversation, utterance, fills)
             event = interpret(conversation, utterance, self.rules_version, reading, source, fills)
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):
                 return event, 0
             try:
-                offset = await self.log.append(message.partition, event)
+                offset = await self.log.append(partition, event)
             except EventTooLarge as too_large:
                 return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
-            await self.log.folded(message.partition, offset)
+            await self.log.folded(partition, offset)
+
+    async def read(
+        self, conversation: Conversation, utterance: Utterance, fills: int | None = None
+    ) -> Interpreted | None:
+        """What the interpreter says an utterance says; None if it need not or cannot be asked."""
+        if not self._must_ask(conversation, utterance, fills):
+            return None
+        if utterance.claims is None:
+            return await self._reading(conversation, utterance, fills)
+        return await read_claims(utterance, lambda each: self._reading(conversation, each, None))
 
     def _must_ask(
         self, conversation: Conversation, utterance: Utterance, fills: int | None

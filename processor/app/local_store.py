@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar, final
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from replay.batch import Batch, Position, record_hash
+from replay.reading import ConversationReader
 from replay.snapshots import is_snapshot_due
 from replay.store import Store
 from schemas.derived import DerivedEvent
@@ -52,6 +53,7 @@ class LocalStore:
         self._path = path
         self._records_max = records_max
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._readers = ThreadPoolExecutor(1, thread_name_prefix="views")
         self._live: OrderedDict[str, tuple[Conversation, int]] = OrderedDict()
         self._weight = 0
         self._loading: dict[str, asyncio.Task[Conversation]] = {}
@@ -69,6 +71,7 @@ class LocalStore:
         self._writer.cancel()
         await self.flush()
         await self._run(lambda: self._store.__exit__(None, None, None))
+        self._readers.shutdown()
         self._thread.shutdown()
 
     # -- conversations ----------------------------------------------------------------------------
@@ -85,6 +88,60 @@ class LocalStore:
             loading = asyncio.create_task(self._load(self._loading, tenant_id, conversation_id))
             self._loading[key] = loading
         return await asyncio.shield(loading)
+
+    async def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
+        """The same if anything of it is folded, else None; what is not there is not held."""
+        key = conversation_key(tenant_id, conversation_id)
+        is_there = (
+            key in self._live
+            or self._batch.has(key)
+            or await self._run(lambda: self._store.may_have(tenant_id, conversation_id))
+        )
+        if not is_there:
+            return None
+        conversation = await self.conversation(tenant_id, conversation_id)
+        return conversation if conversation.sequence else None
+
+    async def copied(
+        self,
+        tenant_id: str,
+        conversation_id: str,
+        turn: int | None,
+        view: Callable[[Conversation], Answer],
+    ) -> Answer | None:
+        """What a view says of a conversation of its own, read as of a turn; None if there is none.
+
+        It is read and viewed in another thread than the store's, so that the fold waits for
+        neither.
+        """
+        await self.flush()
+        beside = await self._run(self._store.beside)  # after what was being written just now
+
+        def work() -> Answer | None:
+            with beside:
+                reader = ConversationReader(beside, self._path, tenant_id, conversation_id)
+                conversation = reader.at(turn)
+            if conversation is None:
+                return None
+            try:
+                return view(conversation)
+            finally:
+                conversation.release()
+
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
+    async def recorded(
+        self, tenant_id: str, conversation_id: str, utterance_id: str
+    ) -> tuple[LogEvent, tuple[DerivedEvent, ...]] | None:
+        """The event that an utterance became, and what came of it."""
+        await self.flush()
+        return await self._run(
+            lambda: self._store.recorded(tenant_id, conversation_id, utterance_id)
+        )
+
+    def is_open(self) -> bool:
+        """Whether it can be read and is written to."""
+        return self._writer is not None and not self._writer.done()
 
     async def _load(
         self, loading: dict[str, asyncio.Task[Conversation]], tenant_id: str, conversation_id: str

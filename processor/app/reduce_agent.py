@@ -72,11 +72,15 @@ class Folded(NamedTuple):
 @final
 @dataclass
 class ReduceAgent:
-    """Folds delivered messages of the operations topic; `on_refused` is told what did not fit."""
+    """Folds delivered messages of the operations topic.
+
+    `on_refused` is told what did not fit; `tell` hears of each event that is folded anew.
+    """
 
     keeper: Keeper
     progress: FoldProgress
     on_refused: Callable[[RefusalReason], None] = lambda _: None
+    tell: Callable[[Folded], None] = lambda _: None
 
     async def fold(self, message: Delivered) -> Folded | None:
         """Fold a message of the log; None if it is passed over.
@@ -109,7 +113,9 @@ class ReduceAgent:
             self.on_refused(derived.reason)
             return None
         self.keeper.keep(conversation, event, derived, message)
-        return Folded(event, derived)
+        folded = Folded(event, derived)
+        self.tell(folded)
+        return folded
 
 
 def read_log_event(message: Delivered) -> LogEvent | None:

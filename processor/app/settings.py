@@ -16,6 +16,7 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from processor.app.errors import SettingsError
+from processor.app.gate_settings import GateSettings
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
@@ -130,7 +131,7 @@ class KafkaSettings(BaseSettings):
         return options
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(GateSettings):
     """How a worker works: STANDFAST_WORKER_GROUP and so on.
 
     `calls_max` bounds the calls to the model that run at a time, `calls_per_tenant_max` those of
@@ -139,6 +140,7 @@ class WorkerSettings(BaseSettings):
     group, so that a restart within the session's time-out moves no partition. `replication` is what
     the topics are checked for; `fetch_wait_ms` how long the broker may wait for messages to come.
     The log has one line for each event from level info on, with the claims only if `log_claims`.
+    What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
     model_config = SettingsConfigDict(

@@ -9,7 +9,7 @@ delivers anything.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, final
 
@@ -17,8 +17,10 @@ import faust
 import structlog
 from faust.types import TP
 
+from processor.app.conversations import ConversationsOfWorker
 from processor.app.dispatcher import Dispatcher, Lane
-from processor.app.faust_app import App, new_app
+from processor.app.faust_app import App, address_of, consumer_runs, new_app
+from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gauges import gauges
 from processor.app.intake import Intake, Place
 from processor.app.interpret import Unusable
@@ -70,11 +72,17 @@ class Worker:
         self._sender = sender
         self._progress = FoldProgress()
         self._ready: dict[int, asyncio.Event] = {}
+        folded = FoldedUtterances()
         self.metrics = Metrics(
             lambda: gauges(self._app, self._intake, self._dispatcher, self._ready, store)
         )
-        self._reduce = ReduceAgent(store, self._progress, self.metrics.refused)
-        self._interpret = InterpretAgent(log=self, dead_letters=self, interpreter=interpreter)
+        self._reduce = ReduceAgent(store, self._progress, self.metrics.refused, folded.tell)
+        self._interpret = InterpretAgent(
+            log=self,
+            dead_letters=self,
+            interpreter=interpreter,
+            on_endpoint=self._note_endpoint,
+        )
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
             running_per_tenant_max=settings.calls_per_tenant_max,
@@ -83,6 +91,18 @@ class Worker:
         self._app = self._new_app()
         self._intake = Intake(_ConsumerFlow(self._app), settings.in_hand_max)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_assigned = False
+        self._endpoint_answers = True
+        self.conversations = ConversationsOfWorker(
+            host=self,
+            store=store,
+            progress=self._progress,
+            interpret=self._interpret,
+            dispatcher=self._dispatcher,
+            folded=folded,
+            address=settings.canonical_url,
+            peers=settings.peers,
+        )
 
     def _new_app(self) -> App:
         app = new_app(self.settings, self._kafka)
@@ -158,6 +178,8 @@ class Worker:
         self._progress.new_epoch()
         self._intake.forget()
         self._ready = {}
+        self._is_assigned = False
+        self.conversations.new_epoch()
         self._store.forget_conversations()
         await self._dispatcher.cancel()
 
@@ -168,6 +190,8 @@ class Worker:
             if place.topic == OPERATIONS
         )
         self._ready = {partition: asyncio.Event() for partition in partitions}
+        self._is_assigned = True
+        _log.info("partitions_assigned", partitions=partitions)
         if partitions:  # a failure must end the worker: Faust would wait for ever
             await asyncio.wait([self._in_background(self._recover(partitions))])
 
@@ -273,6 +297,31 @@ class Worker:
 
     def _gauges(self) -> Iterator[Gauge]:
         return gauges(self._app, self._intake, self._dispatcher, self._ready, self._store)
+
+    # -- what it says about itself ----------------------------------------------------------------
+
+    def assignment(self) -> Mapping[int, bool] | None:
+        """Its partitions, and whether each is ready; None before the first and in a rebalance."""
+        if not self._is_assigned:
+            return None
+        return {partition: ready.is_set() for partition, ready in self._ready.items()}
+
+    def address_of(self, partition: int) -> str | None:
+        """Where the group says that the owner of a partition can be reached."""
+        return address_of(self._app, OPERATIONS, partition)
+
+    def consumer_runs(self) -> bool:
+        """Whether the thread that talks to the group has not died; True before it is started."""
+        return consumer_runs(self._app)
+
+    def endpoint_answers(self) -> bool:
+        """Whether the interpreter's endpoint answered when it was asked last."""
+        return self._endpoint_answers
+
+    def _note_endpoint(self, answers: bool) -> None:
+        self._endpoint_answers = answers
+        if not answers:
+            self.metrics.endpoint_failed()
 
     # -- what the interpret agent sees of the log -------------------------------------------------
 

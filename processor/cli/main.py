@@ -48,6 +48,7 @@ COMMANDS = {
     "worker": "worker",
     "archive": "archive",
     "dead-letters": "dead_letters",
+    "token": "token",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""

@@ -13,7 +13,6 @@ import duckdb
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.engine.conversation import Conversation
-from processor.engine.derive import answer_verdict
 from processor.engine.errors import UnknownRecordError
 from processor.engine.messages import failure_message
 from processor.engine.plausibility.bounds import BoundExceeded, CommonKnowledgeUndefined
@@ -22,8 +21,15 @@ from processor.engine.plausibility.syntax import parse
 from processor.engine.retraction import affected_by_ids, find_record
 from processor.engine.retraction import why as support_tree
 from processor.engine.verify import verify_record
+from processor.render.answers import (
+    affected_answer,
+    context_answer,
+    history_answer,
+    verify_answer,
+    why_answer,
+)
 from processor.render.context import render_context
-from processor.render.view import history_view, record_line, state_view, why_line, why_view
+from processor.render.view import history_view, record_line, state_view, why_line
 from replay.errors import StoreError
 from replay.store import Store
 from replay.store_file import first_line
@@ -102,7 +108,7 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
     verdict = verify_record(conversation.state, record)
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
-        write_json(answer_verdict(conversation, record, verdict))
+        write_json(verify_answer(conversation, record))
         return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
     if verdict.support:
@@ -121,10 +127,10 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
 @_on_conversation
 def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]) -> int:
     """Show what would lose support if every RECORD were withdrawn."""
-    report = affected_by_ids(conversation.state, records)
     if as_json:
-        write_json({"records": sorted(set(records)), **report._asdict()})
+        write_json(affected_answer(conversation, records))
         return 0
+    report = affected_by_ids(conversation.state, records)
     for name, ids in report._asdict().items():
         click.echo(f"{name}: {', '.join(ids) or '(none)'}")
     return 0
@@ -135,10 +141,10 @@ def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]
 @_on_conversation
 def why(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show the support tree of RECORD down to its premises."""
-    steps = support_tree(find_record(conversation.state, record))
     if as_json:
-        write_json(why_view(steps))
+        write_json(why_answer(conversation, record))
         return 0
+    steps = support_tree(find_record(conversation.state, record))
     for step in steps[:WHY_LINES_MAX]:
         click.echo(printable(why_line(conversation.state, step)))
     if len(steps) > WHY_LINES_MAX:
@@ -151,11 +157,10 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
 @_on_conversation
 def history(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show everything that happened to RECORD, with its causes."""
-    entries = history_view(find_record(conversation.state, record))
     if as_json:
-        write_json({"record": record, "history": entries})
+        write_json(history_answer(conversation, record))
         return 0
-    for entry in entries:
+    for entry in history_view(find_record(conversation.state, record)):
         through = f" by {entry['by']}" if entry["by"] is not None else ""
         value = f" {entry['value']}" if entry["value"] is not None else ""
         click.echo(
@@ -172,12 +177,11 @@ def history(conversation: Conversation, as_json: bool, record: str) -> int:
 @_on_conversation
 def context(conversation: Conversation, as_json: bool, withdrawn: bool) -> int:
     """Show the state in words, as a model should read it."""
-    text = render_context(conversation.state, include_withdrawn=withdrawn)
     if as_json:
-        write_json({"turn": conversation.turn, "text": text})
-    else:
-        for line in text.splitlines():
-            click.echo(printable(line))
+        write_json(context_answer(conversation, withdrawn))
+        return 0
+    for line in render_context(conversation.state, include_withdrawn=withdrawn).splitlines():
+        click.echo(printable(line))
     return 0
 
 

@@ -19,6 +19,8 @@ from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
 from processor.app.topics import Layout, check
 from processor.app.tracing import closing_traces
+from processor.app.web.health import metrics_route
+from processor.app.web.server import WebServer
 from processor.app.worker import Worker
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
@@ -80,6 +82,8 @@ async def serve(
             sys.stdout.flush()
         traces = stack.enter_context(closing_traces())
         running = Worker(settings, kafka, store, sender, interpreter, traces)
+        routes = [metrics_route(running.metrics.text)]
+        web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
         await running.start()
         asked = asyncio.create_task(_until(stop))
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
@@ -93,6 +97,7 @@ async def serve(
             raise failure
         try:
             async with asyncio.timeout(settings.drain_seconds_max):
+                await web.stop()
                 await running.drain()
                 await stack.aclose()
         except TimeoutError:

@@ -30,6 +30,7 @@ from schemas.derived import (
     VerdictReason,
 )
 from schemas.log import CandidateAppended, InterpretationFailed, OperationsAppended
+from schemas.utterance import CandidateClaim
 from schemas.wire import canonical_content
 
 
@@ -114,26 +115,7 @@ def derive_candidate(
     conversation: Conversation, event: CandidateAppended, verdicts: tuple[Verdict, ...]
 ) -> tuple[DerivedEvent, ...]:
     """One verdict per claim, or one for the whole candidate if it makes none, then the alerts."""
-    claims = event.claims or ()
-    if not claims:
-        reference = CandidateRef(utterance_id=event.utterance.id, claim_index=None)
-        unverified = event.claims is None
-        verdict = Verdict(
-            Outcome.UNVERIFIED if unverified else Outcome.NO_CLAIMS,
-            None,
-            reason=VerdictReason.NO_CLAIMS_GIVEN if unverified else None,
-        )
-        return (_verdict(conversation, 0, verdict, candidate=reference),)
-    references = [
-        CandidateRef(
-            utterance_id=event.utterance.id,
-            claim_index=index,
-            text=claim.text,
-            records=claim.associated(),
-        )
-        for index, claim in enumerate(claims)
-    ]
-    checked = list(zip(references, verdicts, strict=True))
+    checked = _checked(event.utterance.id, event.claims, verdicts)
     refused = [each for each in checked if each[1].outcome is Outcome.UNGROUNDED]
     return (
         *(
@@ -145,6 +127,50 @@ def derive_candidate(
             for index, (reference, verdict) in enumerate(refused)
         ),
     )
+
+
+def answer_candidate(
+    conversation: Conversation,
+    utterance_id: str,
+    claims: Sequence[CandidateClaim] | None,
+    verdicts: tuple[Verdict, ...],
+) -> tuple[VerdictEvent, ...]:
+    """The verdicts on a draft that is not in the log, as the answer to a query.
+
+    Their ids are made from the question and from the state that was asked.
+    """
+    return tuple(
+        _verdict(
+            conversation,
+            (conversation.digest, utterance_id, str(index)),
+            verdict,
+            candidate=reference,
+        )
+        for index, (reference, verdict) in enumerate(_checked(utterance_id, claims, verdicts))
+    )
+
+
+def _checked(
+    utterance_id: str, claims: Sequence[CandidateClaim] | None, verdicts: tuple[Verdict, ...]
+) -> list[tuple[CandidateRef, Verdict]]:
+    """Each claim and its verdict; of a candidate without claims, one verdict for all of it."""
+    if not claims:
+        verdict = Verdict(
+            Outcome.UNVERIFIED if claims is None else Outcome.NO_CLAIMS,
+            None,
+            reason=VerdictReason.NO_CLAIMS_GIVEN if claims is None else None,
+        )
+        return [(CandidateRef(utterance_id=utterance_id, claim_index=None), verdict)]
+    references = [
+        CandidateRef(
+            utterance_id=utterance_id,
+            claim_index=index,
+            text=claim.text,
+            records=claim.associated(),
+        )
+        for index, claim in enumerate(claims)
+    ]
+    return list(zip(references, verdicts, strict=True))
 
 
 def answer_verdict(conversation: Conversation, record: str, verdict: Verdict) -> VerdictEvent:

@@ -23,6 +23,8 @@ def test_settings_are_shown_without_secrets() -> None:
         cwd=ROOT,
         env={
             "STANDFAST_WORKER_GROUP": "blue",
+            "STANDFAST_WORKER_LISTEN_PORT": "8080",
+            "STANDFAST_WORKER_PEERS": '["http://other:8080"]',
             "STANDFAST_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
             "STANDFAST_KAFKA_USERNAME": "ann",
             "STANDFAST_KAFKA_PASSWORD": "hunter2",
@@ -32,6 +34,8 @@ def test_settings_are_shown_without_secrets() -> None:
     )
     settings = orjson.loads(shown.stdout)
     assert settings["worker"]["group"] == "blue"
+    assert settings["worker"]["listen_port"] == 8080
+    assert settings["worker"]["peers"] == ["http://other:8080"]
     assert settings["kafka"]["bootstrap"] == "broker:9092"
     assert b"hunter2" not in shown.stdout + shown.stderr
 

@@ -1,0 +1,187 @@
+"""What every request about a conversation goes through, in the same order whoever asks.
+
+Token, scope, rate, a slot; then the owner: another worker, or this one. A token of another tenant
+is served like any other from there on, except that the conversation is looked for where none is: so
+its answer cannot be told from the one about a conversation that does not exist, nor its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeAlias, TypeVar, final
+from weakref import WeakValueDictionary
+
+from aiohttp import web
+
+from processor.app.conversations import Conversations, Elsewhere, Ours
+from processor.app.gate_settings import GateSettings
+from processor.app.progress import EpochEnded
+from processor.app.web import views
+from processor.app.web.asked import Asked
+from processor.app.web.checks import check_bytes
+from processor.app.web.limits import Rates, Slot, Slots
+from processor.app.web.problem_details import (
+    RETRY_SECONDS,
+    Kind,
+    ProblemRaised,
+    invalid,
+    rebalancing,
+)
+from processor.app.web.routing import Forwarder
+from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
+from schemas.http import AffectedQuery, CheckRequest, ContextQuery, ViewQuery, decode_query
+from schemas.ids import NAME_PATTERN, RECORD_PATTERN, TENANT_PATTERN
+from schemas.wire import WireError, decode_contract
+
+CONVERSATION = "/v1/tenants/{tenant}/conversations/{conversation}"
+RECORD = CONVERSATION + "/records/{record:.+}"
+"""A record's id may hold a slash, written as one or as %2F."""
+READ_SECONDS_MAX = 10.0
+Respond: TypeAlias = Callable[[web.Request, Asked, bytes, Slot], Awaitable[bytes]]
+Model = TypeVar("Model", bound=ViewQuery)
+
+
+@final
+@dataclass
+class Gate:
+    """Serves checks and views."""
+
+    settings: GateSettings
+    conversations: Conversations
+    tokens: Tokens
+    forwarder: Forwarder
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self._rates = Rates(settings.requests_per_second, settings.requests_burst)
+        self._copying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._slots = Slots(settings.waiting_max, settings.waiting_per_tenant_max)
+
+    def routes(self) -> list[web.RouteDef]:
+        """Every path about a conversation."""
+        return [
+            web.post(f"{CONVERSATION}/check", self._serving(Scope.CHECK, self._check)),
+            web.get(f"{CONVERSATION}/state", self._serving(Scope.READ, self._state)),
+            web.get(f"{CONVERSATION}/affected", self._serving(Scope.READ, self._affected)),
+            web.get(f"{CONVERSATION}/context", self._serving(Scope.READ, self._context)),
+            web.get(
+                f"{CONVERSATION}/records/{{record:.+}}", self._serving(Scope.READ, self._record)
+            ),
+        ]
+
+    def _serving(
+        self, scope: Scope, respond: Respond
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def serve(request: web.Request) -> web.Response:
+            holder = self._holder(request, scope)
+            charged = _charged(request, holder)
+            retry_s = self._rates.take(charged)
+            if retry_s is not None:
+                raise ProblemRaised(Kind.TOO_MANY, retry_s=retry_s)
+            slot = self._slots.take(charged)
+            if slot is None:
+                raise ProblemRaised(Kind.BUSY, retry_s=RETRY_SECONDS)
+            try:
+                return await self._serve(request, holder, respond, slot)
+            except EpochEnded as ended:
+                raise rebalancing() from ended
+            finally:
+                slot.release()
+
+        return serve
+
+    def _holder(self, request: web.Request, scope: Scope) -> Holder:
+        """Who asks. Raises ProblemRaised, the same for every token that is not valid."""
+        kind, _, token = request.headers.get("Authorization", "").partition(" ")
+        is_token = kind.lower() == "bearer" and len(token) <= TOKEN_CHARS_MAX
+        holder = self.tokens.holder(token.strip() if is_token else None, datetime.now(UTC))
+        if holder is None:
+            raise ProblemRaised(Kind.UNAUTHORISED)
+        if scope not in holder.scopes:
+            raise ProblemRaised(Kind.FORBIDDEN)
+        return holder
+
+    async def _serve(
+        self, request: web.Request, holder: Holder, respond: Respond, slot: Slot
+    ) -> web.Response:
+        tenant_id = _id(request, "tenant", TENANT_PATTERN, Kind.NO_CONVERSATION)
+        conversation_id = _id(request, "conversation", NAME_PATTERN, Kind.NO_CONVERSATION)
+        body = await _body(request)
+        match self.conversations.owner_of(tenant_id, conversation_id):
+            case None:
+                raise rebalancing()
+            case Elsewhere(address):
+                return await self.forwarder.forward(request, body, address)
+            case Ours() as owner:
+                asked = Asked(
+                    self.conversations,
+                    owner,
+                    tenant_id,
+                    conversation_id,
+                    is_hidden=holder.tenant_id not in (None, tenant_id),
+                    copying=self._copying.setdefault(_charged(request, holder), asyncio.Lock()),
+                )
+                answer = await respond(request, asked, body, slot)
+                return web.Response(body=answer, content_type="application/json")
+
+    async def _check(self, request: web.Request, asked: Asked, body: bytes, slot: Slot) -> bytes:
+        if request.content_type != "application/json":
+            raise ProblemRaised(Kind.UNSUPPORTED)
+        try:
+            read = decode_contract(CheckRequest, body)
+        except WireError as wrong:
+            raise invalid(wrong) from wrong
+        most = self.settings.claims_max
+        if len(read.claims or ()) > most:
+            raise ProblemRaised(Kind.INVALID, place="claims", detail=f"at most {most} claims")
+        return await check_bytes(asked, read, slot)
+
+    async def _state(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        return await views.state(asked, _query(request, ViewQuery))
+
+    async def _affected(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        return await views.affected(asked, _query(request, AffectedQuery))
+
+    async def _context(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        return await views.context(asked, _query(request, ContextQuery))
+
+    async def _record(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        query = _query(request, ViewQuery)
+        return await views.record(
+            asked, query, _id(request, "record", RECORD_PATTERN, Kind.NO_RECORD)
+        )
+
+
+def _charged(request: web.Request, holder: Holder) -> str:
+    """The tenant on whose account a request is: that of the token, whatever it asks for."""
+    return holder.tenant_id or request.match_info["tenant"]
+
+
+async def _body(request: web.Request) -> bytes:
+    """The whole body. Raises ProblemRaised, and what aiohttp raises for one that is too large."""
+    try:
+        async with asyncio.timeout(READ_SECONDS_MAX):
+            return await request.read()
+    except TimeoutError as slow:
+        raise ProblemRaised(Kind.TOO_SLOW) from slow
+    except web.RequestPayloadError as garbled:
+        raise ProblemRaised(Kind.INVALID, detail="the body cannot be decoded") from garbled
+
+
+def _id(request: web.Request, name: str, pattern: str, kind: Kind) -> str:
+    """An id of the path. Raises ProblemRaised if nothing can have it."""
+    id_ = request.match_info[name]
+    if not re.fullmatch(pattern.rstrip("$"), id_):
+        raise ProblemRaised(kind)
+    return id_
+
+
+def _query(request: web.Request, model: type[Model]) -> Model:
+    try:
+        return decode_query(model, request.query.items())
+    except WireError as wrong:
+        raise invalid(wrong) from wrong

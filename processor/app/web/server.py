@@ -1,0 +1,148 @@
+"""The HTTP server of a worker: where it listens, and what it does with a request that is none.
+
+It starts before the worker joins its group, so that a long recovery looks like one, and ends before
+the worker drains: what is being answered is answered first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from typing import Any, final
+
+import structlog
+from aiohttp import web
+
+from processor.app.conversations import Conversations
+from processor.app.errors import SettingsError
+from processor.app.gate_settings import GateSettings
+from processor.app.web.gate import Gate
+from processor.app.web.health import Health
+from processor.app.web.problem_details import Kind, problem_response, problems
+from processor.app.web.routing import Forwarder
+from processor.app.web.tokens import Tokens
+from schemas.openapi import openapi_document
+from schemas.wire import canonical_bytes
+
+_log = structlog.get_logger(__name__)
+
+SHUTDOWN_SECONDS_MAX = 5.0
+_NO_ACCESS_LOG: dict[str, Any] = {"access_log": None}
+
+
+@final
+class WebServer:
+    """Use it as `async with WebServer(...)`; it does nothing if no port is set.
+
+    `extra_routes` are served beside its own, without a token.
+    """
+
+    def __init__(
+        self,
+        settings: GateSettings,
+        conversations: Conversations,
+        extra_routes: Sequence[web.RouteDef] = (),
+    ) -> None:
+        self._settings = settings
+        self._conversations = conversations
+        self._extra_routes = extra_routes
+        self._stack = AsyncExitStack()
+        self.port = 0
+
+    async def __aenter__(self) -> WebServer:
+        if self._settings.listen_port is None:
+            return self
+        async with AsyncExitStack() as stack:
+            app = web.Application(
+                middlewares=[problems], client_max_size=self._settings.body_bytes_max
+            )
+            app.on_response_prepare.append(_name_no_versions)
+            health = Health(self._conversations)
+            _watch(stack, health.watch())
+            app.add_routes(
+                [
+                    web.get("/livez", health.livez),
+                    web.get("/readyz", health.readyz),
+                    web.get("/openapi.json", _openapi),
+                    *self._extra_routes,
+                    *await self._gate_routes(stack),
+                ]
+            )
+            await self._listen(stack, app)
+            self._stack = stack.pop_all()
+        _log.info("listening", host=self._settings.listen_host, port=self.port)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Answer what is being answered, and nothing more."""
+        await self._stack.aclose()
+
+    async def _gate_routes(self, stack: AsyncExitStack) -> list[web.RouteDef]:
+        """None if nobody could be let in."""
+        settings = self._settings
+        if settings.tokens is None and not settings.open_gate:
+            _log.warning("gate_closed", reason="no tokens are configured")
+            return []
+        tokens = Tokens(settings.tokens)
+        tokens.load()
+        _watch(stack, tokens.watch())
+        forwarder = await stack.enter_async_context(Forwarder())
+        return Gate(settings, self._conversations, tokens, forwarder).routes()
+
+    async def _listen(self, stack: AsyncExitStack, app: web.Application) -> None:
+        runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS_MAX, **_NO_ACCESS_LOG)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        requests, loop = runner.server, asyncio.get_running_loop()
+        assert requests is not None
+        host, port = self._settings.listen_host, self._settings.listen_port
+        try:
+            listening = await loop.create_server(
+                lambda: _Connection(requests, loop=loop, **_NO_ACCESS_LOG), host, port
+            )
+        except OSError as taken:
+            raise SettingsError(f"cannot listen on {host}:{port}: {taken.strerror}") from taken
+        stack.callback(listening.close)
+        self.port = listening.sockets[0].getsockname()[1]
+
+
+@final
+class _Connection(web.RequestHandler):
+    """A client's connection; what is no HTTP, or fails, is answered by a problem as well."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Say that it failed, and not why; that is in the log."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer was begun already")
+        if status < 500:
+            _log.info("request_unreadable", error=type(exc).__name__)
+            response = problem_response(Kind.INVALID, status=status)
+        else:
+            _log.error("request_failed", method=request.method, exc_info=exc)
+            response = problem_response(Kind.FAILED)
+        response.force_close()
+        return response
+
+
+def _watch(stack: AsyncExitStack, work: Any) -> None:
+    """Run it beside the server, as long as that runs."""
+    task = asyncio.create_task(work)
+    stack.callback(task.cancel)
+
+
+async def _name_no_versions(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers["Server"] = "standfast"
+
+
+async def _openapi(_: web.Request) -> web.Response:
+    return web.Response(body=canonical_bytes(openapi_document()), content_type="application/json")

@@ -1,0 +1,56 @@
+"""Read-only views of a conversation as of any turn: the JSON that the commands print.
+
+A view is taken of a copy, in another thread, so however large the conversation is, nothing else
+waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from processor.app.web.asked import Asked, Deadline
+from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised
+from processor.engine.conversation import Conversation
+from processor.engine.errors import UnknownRecordError
+from processor.render.answers import affected_answer, context_answer, record_answer
+from processor.render.view import state_view
+from schemas.http import AffectedQuery, ContextQuery, ViewQuery
+from schemas.wire import canonical_bytes
+
+
+async def state(asked: Asked, query: ViewQuery) -> bytes:
+    """The dependency map."""
+    return await _view(asked, query, state_view)
+
+
+async def record(asked: Asked, query: ViewQuery, record_id: str) -> bytes:
+    """Whether a record is grounded, what it rests on, and what happened to it."""
+    return await _view(asked, query, lambda copy: record_answer(copy, record_id))
+
+
+async def affected(asked: Asked, query: AffectedQuery) -> bytes:
+    """What would lose support if the records were withdrawn."""
+    return await _view(asked, query, lambda copy: affected_answer(copy, query.record))
+
+
+async def context(asked: Asked, query: ContextQuery) -> bytes:
+    """The state in words."""
+    return await _view(asked, query, lambda copy: context_answer(copy, query.withdrawn))
+
+
+async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:
+    if not await asked.is_folded(query.after, Deadline(query.wait_ms)):
+        raise ProblemRaised(Kind.NOT_FOLDED_YET, place="after", retry_s=RETRY_SECONDS)
+    try:
+        async with asked.copying:
+            seen = await asked.conversations.copied(
+                asked.tenant_id,
+                asked.looked_for,
+                query.turn,
+                lambda copy: canonical_bytes(answer(copy)),
+            )
+    except UnknownRecordError as unknown:
+        raise ProblemRaised(Kind.NO_RECORD, place="record") from unknown
+    if seen is None:
+        raise ProblemRaised(Kind.NO_CONVERSATION)
+    return seen

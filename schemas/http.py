@@ -1,0 +1,168 @@
+"""What goes over HTTP: a check and its answer, what a worker says of itself, and problems.
+
+Ids, claims and verdicts are those of the topics. `pending` is an outcome that exists here only: it
+never stands in a log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, TypeVar
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from schemas.contract import REFERENCES_MAX, Contract, Count, Reason, Text, Timestamp, Turn
+from schemas.derived import Outcome, VerdictEvent, VerdictReason
+from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
+from schemas.utterance import CandidateClaim
+from schemas.wire import WireError
+
+WAIT_MS_DEFAULT = 2_000
+WAIT_MS_MAX = 30_000
+"""Who would wait longer asks again: others cut a connection that says nothing for long."""
+PROBLEM_TYPE = "application/problem+json"
+
+WaitMs = Annotated[int, Field(ge=0, le=WAIT_MS_MAX)]
+
+
+class CheckRequest(Contract):
+    """A draft continuation to check.
+
+    `after` is an utterance that must be folded first. `candidate_id` is the utterance id of the
+    draft: asked again with the same content it gets the same answer. With `record` false nothing is
+    written, and the answer is about the state as it is now. `speaker`, `role`, `text` and `at` are
+    those of the utterance; without `at` it is said when it is received.
+    """
+
+    claims: Annotated[tuple[CandidateClaim, ...], Field(max_length=REFERENCES_MAX)] | None = None
+    text: Text = ""
+    after: UtteranceId | None = None
+    wait_ms: WaitMs = WAIT_MS_DEFAULT
+    candidate_id: UtteranceId | None = None
+    record: bool = True
+    speaker: AgentId = "assistant"
+    role: RoleName = "assistant"
+    at: Timestamp | None = None
+
+
+def _number(written: object) -> object:
+    """A number as it stands in a query; anything else is left for the check that follows."""
+    if isinstance(written, str) and _DIGITS.fullmatch(written):
+        return int(written)
+    return written
+
+
+def _flag(written: object) -> object:
+    return {"true": True, "false": False}.get(written, written) if type(written) is str else written
+
+
+_DIGITS = re.compile(r"[0-9]{1,16}")
+_FromQuery = BeforeValidator(_number)
+
+
+class ViewQuery(Contract):
+    """What every view is asked with: as of which turn, and what must be folded first."""
+
+    turn: Annotated[Turn, _FromQuery] | None = None
+    after: UtteranceId | None = None
+    wait_ms: Annotated[WaitMs, _FromQuery] = WAIT_MS_DEFAULT
+
+
+class AffectedQuery(ViewQuery):
+    """Which records are withdrawn in thought; the parameter may stand several times."""
+
+    record: Annotated[tuple[RecordId, ...], Field(min_length=1, max_length=REFERENCES_MAX)]
+
+
+class ContextQuery(ViewQuery):
+    """`withdrawn` includes what was given up."""
+
+    withdrawn: Annotated[bool, BeforeValidator(_flag)] = False
+
+
+class CheckAnswer(Contract):
+    """The verdicts on a draft, as on the topic, and the worst of their outcomes.
+
+    `recorded` says that the draft is in the log. A `pending` answer has no verdicts; the same
+    question, with the `candidate_id` that stands here, will have them later.
+    """
+
+    tenant_id: TenantId
+    conversation_id: ConversationId
+    candidate_id: UtteranceId
+    outcome: Outcome
+    reason: VerdictReason | None
+    recorded: bool
+    verdicts: tuple[VerdictEvent, ...]
+
+
+class ProblemDetails(Contract):
+    """What went wrong (RFC 9457); `place` is the field or parameter at fault, if one is."""
+
+    MEDIA_TYPE: ClassVar[str] = PROBLEM_TYPE
+
+    type: Annotated[str, Field(max_length=128)]
+    title: Annotated[str, Field(max_length=128)]
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: Reason
+    place: Reason | None = None
+
+
+class Liveness(Contract):
+    """Whether a worker's loop and its consumer run; nobody else is asked."""
+
+    alive: bool
+    loop_lag_ms: Count
+    consumer_runs: bool
+
+
+class Readiness(Contract):
+    """Whether a worker does its work, and what is amiss if it does not.
+
+    `assigned`: the group gave it its partitions, perhaps none. `recovered`: they are folded up to
+    their ends at assignment. `endpoint`: the model answered last time, or none is configured.
+    """
+
+    ready: bool
+    assigned: bool
+    recovered: bool
+    store_open: bool
+    endpoint: bool
+
+
+Query = TypeVar("Query", bound=ViewQuery)
+
+
+def decode_query(model: type[Query], parameters: Iterable[tuple[str, str]]) -> Query:
+    """Read the parameters of a query. Raises WireError with the name of the first bad one."""
+    given: dict[str, object] = {}
+    for name, value in parameters:
+        if name == "record":
+            before = given.get(name, ())
+            assert isinstance(before, tuple)
+            given[name] = (*before, value)
+        elif name in given:
+            raise WireError(name, "stands twice")
+        else:
+            given[name] = value
+    try:
+        return model.model_validate(given)
+    except ValidationError as invalid:
+        error = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise WireError(str(error["loc"][0]), error["msg"]) from invalid
+
+
+_SEVERITY = (
+    Outcome.PENDING,
+    Outcome.UNGROUNDED,
+    Outcome.ABSTAIN,
+    Outcome.UNVERIFIED,
+    Outcome.GROUNDED,
+    Outcome.NO_CLAIMS,
+)
+
+
+def overall(verdicts: tuple[VerdictEvent, ...]) -> Outcome:
+    """The outcome of a draft: that of its worst claim."""
+    return min((verdict.outcome for verdict in verdicts), key=_SEVERITY.index)
