@@ -103,7 +103,6 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
     if assessment.contradicted is None:
         atom = Atom(operation.record)
         content = atom if formula is None else And((atom, formula))
-        run.announced_together.add(content)
         run.announced.append(
             Update(
                 turn=run.turn,
