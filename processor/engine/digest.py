@@ -45,36 +45,32 @@ class StateDigest:
         self._updates = HashTree()
         self._awareness = HashTree()
         self._awareness_places: dict[str, int] = {}
-        self._stale_records: dict[Record, None] = {}
-        self._stale: dict[tuple[Part, str | int], None] = {}
+        self._stale_records: list[Record] = []
+        self._stale: list[tuple[Part, str | int]] = []
 
     def absorb(self, transition: Transition, turn: int) -> None:
         """Remember what a transition that is kept has touched."""
-        self._stale_records.update(dict.fromkeys(transition.born))
-        if transition.touched_records:
-            self._stale_records.update(dict.fromkeys(transition.touched_records))
-        if transition.touched:
-            self._stale.update(dict.fromkeys(transition.touched))
+        self._stale_records += transition.born
+        self._stale_records += transition.touched_records
+        self._stale += transition.touched
         if transition.updated_model:
-            self._stale[Part.UPDATES, turn] = None
+            self._stale.append((Part.UPDATES, turn))
 
     def absorb_all(self, state: State) -> None:
         """Remember that everything is new, as after loading a snapshot."""
-        self._stale_records = dict.fromkeys(state.records.values())
-        self._stale = dict.fromkeys(
-            [
-                *((Part.PROBLEM, problem) for problem in state.problems),
-                *((Part.DISPUTE, place) for place in range(len(state.disputes))),
-                *((Part.UPDATES, update.turn) for update in state.model.updates()),
-                *((Part.AWARENESS, proposition) for proposition in state.awareness.propositions()),
-            ]
-        )
+        self._stale_records = list(state.records.values())
+        self._stale = [
+            *((Part.PROBLEM, problem) for problem in state.problems),
+            *((Part.DISPUTE, place) for place in range(len(state.disputes))),
+            *((Part.UPDATES, update.turn) for update in state.model.updates()),
+            *((Part.AWARENESS, proposition) for proposition in state.awareness.propositions()),
+        ]
 
     def hexdigest(self, state: State) -> str:
         """The digest of the state in lower-case hexadecimal; costs what was touched since."""
-        for record in self._stale_records:
+        for record in dict.fromkeys(self._stale_records):
             self._refresh_record(record)
-        for part, touched in self._stale:
+        for part, touched in dict.fromkeys(self._stale):
             self._refresh(state, part, touched)
         self._stale_records.clear()
         self._stale.clear()

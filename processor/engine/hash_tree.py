@@ -51,16 +51,15 @@ class HashTree:
             if height == len(levels):
                 levels.append(bytearray())
             above = levels[height]
-            size = -(-len(below) // _NODE_SIZE) * _SIZE
-            if size > len(above):
-                dirty = {*dirty, *range(len(above) // _SIZE, size // _SIZE)}
-                above.extend(bytes(size - len(above)))
-            del above[size:]
+            width = -(-len(below) // _NODE_SIZE)
+            if width * _SIZE != len(above):
+                grown = range(len(above) // _SIZE, width)
+                dirty = {*dirty, *grown}
+                above[width * _SIZE :] = bytes(len(grown) * _SIZE)
             for node in dirty:
-                start = node * _SIZE
-                if start < size:
-                    children = below[start * FANOUT : start * FANOUT + _NODE_SIZE]
-                    above[start : start + _SIZE] = sha256(children).digest()
+                if node < width:
+                    children = below[node * _NODE_SIZE : (node + 1) * _NODE_SIZE]
+                    above[node * _SIZE : (node + 1) * _SIZE] = sha256(children).digest()
             dirty = {node // FANOUT for node in dirty}
             below = above
         del levels[height + 1 :]

@@ -60,6 +60,21 @@ class Transition:
     changed: the id of a problem, the place of a dispute, the turn of updates, a proposition.
     """
 
+    __slots__ = (
+        "_awareness_mark",
+        "_model_mark",
+        "_undo",
+        "born",
+        "change",
+        "core_lost",
+        "lost",
+        "standings",
+        "state",
+        "touched",
+        "touched_records",
+        "updated_model",
+    )
+
     def __init__(self, state: State) -> None:
         self.state = state
         self.change: Canonical = []

@@ -65,7 +65,8 @@ def run_turn(
 ) -> tuple[Transition, TurnOutcome]:
     """Apply the operations of one statement; the caller commits or rolls back the transition."""
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
-    if not any([brings_formula(state, operation) for operation in operations]):
+    evaluated = [operation for operation in operations if brings_formula(state, operation)]
+    if not evaluated:
         run = Run(Transition(state), state, turn, speaker, audience)
         outcome = _attempt(run, operations, order)
         assert outcome is not None, "nothing was assumed"
