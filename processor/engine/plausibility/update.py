@@ -90,14 +90,14 @@ class Update(NamedTuple):
                 list(variables),
             ]:
                 return cls(
-                    turn=turn,
-                    kind=UpdateKind(kind),
-                    formula=None if formula is None else _stored_formula(formula),
-                    tags=_names(tags),
-                    audience=None if audience is None else _names(audience),
-                    simultaneous=simultaneous,
-                    agent=agent,
-                    variables=_names(variables),
+                    turn,
+                    UpdateKind(kind),
+                    None if formula is None else _stored_formula(formula),
+                    _names(tags),
+                    None if audience is None else _names(audience),
+                    simultaneous,
+                    agent,
+                    _names(variables) if variables else (),
                 )
             case _:
                 raise ValueError(f"{stored!r} is no update")
@@ -130,7 +130,7 @@ def _stored_formula(text: str) -> Formula:
 
 
 def _names(values: list[Canonical]) -> tuple[str, ...]:
-    names = tuple(value for value in values if isinstance(value, str))
+    names = tuple([value for value in values if isinstance(value, str)])
     if len(names) != len(values):
         raise ValueError(f"{values!r} are not all names")
     return names
