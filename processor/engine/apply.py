@@ -237,19 +237,19 @@ def _introduce(
     atoms: tuple[Atom, ...] = (),
     answers: tuple[str, ...] = (),
 ) -> Record:
-    record = Record(
-        id=id_,
-        claim=claim,
-        kind=kind,
-        op=cause.op,
-        speaker=cause.speaker,
-        turn=run.turn,
-        audience=run.audience,
-        formula=None if formula is None else formula_of(formula),
-        atoms=atoms,
-        answers=answers,
-        supports=supports,
-        position=len(run.state.records),
+    record = Record(  # by position: names would double what it costs
+        id_,
+        claim,
+        kind,
+        cause.op,
+        cause.speaker,
+        run.turn,
+        run.audience,
+        None if formula is None else formula_of(formula),
+        atoms,
+        answers,
+        supports,
+        len(run.state.records),
     )
     run.transition.add_record(record)
     return record

@@ -81,6 +81,8 @@ def derive_turn(
         digest=conversation.digest,
         state_digest=conversation.state_digest(),
     )
+    if not outcome.impacts and not outcome.decisions:
+        return (turn,)
     verdicts = verify_fallen(conversation.state, outcome.decisions)
     return (
         turn,

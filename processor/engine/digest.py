@@ -14,9 +14,9 @@ The digest of the log chains one event to the last: see `chain`.
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import final
 
 from processor.engine.canonical import dispute_values, problem_posed, record_introduction
@@ -27,7 +27,7 @@ from processor.engine.state import Problem, State
 from processor.engine.transition import Canonical, Part, Transition
 from schemas.wire import canonical_content
 
-GENESIS = hashlib.sha256(b"standfast.genesis.v1").hexdigest()
+GENESIS = sha256(b"standfast.genesis.v1").hexdigest()
 """The digest before the first event of any conversation."""
 
 
@@ -45,34 +45,34 @@ class StateDigest:
         self._updates = HashTree()
         self._awareness = HashTree()
         self._awareness_places: dict[str, int] = {}
-        self._stale: dict[tuple[Part, Record | str | int], None] = {}
+        self._stale_records: list[Record] = []
+        self._stale: list[tuple[Part, str | int]] = []
 
     def absorb(self, transition: Transition, turn: int) -> None:
         """Remember what a transition that is kept has touched."""
-        stale = self._stale
-        for record in transition.born:
-            stale[Part.RECORD, record] = None
-        for touched in transition.touched:
-            stale[touched] = None
+        self._stale_records += transition.born
+        self._stale_records += transition.touched_records
+        self._stale += transition.touched
         if transition.updated_model:
-            stale[Part.UPDATES, turn] = None
+            self._stale.append((Part.UPDATES, turn))
 
     def absorb_all(self, state: State) -> None:
         """Remember that everything is new, as after loading a snapshot."""
-        self._stale = dict.fromkeys(
-            [
-                *((Part.RECORD, record) for record in state.records.values()),
-                *((Part.PROBLEM, problem) for problem in state.problems),
-                *((Part.DISPUTE, place) for place in range(len(state.disputes))),
-                *((Part.UPDATES, update.turn) for update in state.model.updates()),
-                *((Part.AWARENESS, proposition) for proposition in state.awareness.propositions()),
-            ]
-        )
+        self._stale_records = list(state.records.values())
+        self._stale = [
+            *((Part.PROBLEM, problem) for problem in state.problems),
+            *((Part.DISPUTE, place) for place in range(len(state.disputes))),
+            *((Part.UPDATES, update.turn) for update in state.model.updates()),
+            *((Part.AWARENESS, proposition) for proposition in state.awareness.propositions()),
+        ]
 
     def hexdigest(self, state: State) -> str:
         """The digest of the state in lower-case hexadecimal; costs what was touched since."""
-        for part, touched in self._stale:
+        for record in dict.fromkeys(self._stale_records):
+            self._refresh_record(record)
+        for part, touched in dict.fromkeys(self._stale):
             self._refresh(state, part, touched)
+        self._stale_records.clear()
         self._stale.clear()
         sections = (
             self._records,
@@ -83,23 +83,6 @@ class StateDigest:
         )
         return _combine([tree.root() for tree in sections], state)
 
-    def _refresh(self, state: State, part: Part, touched: Record | str | int) -> None:
-        match part, touched:
-            case Part.RECORD, Record():
-                self._refresh_record(touched)
-            case Part.PROBLEM, str():
-                self._refresh_problem(state.problems[touched])
-            case Part.DISPUTE, int():
-                self._disputes.set(touched, _hash(dispute_values(state.disputes[touched])))
-            case Part.UPDATES, int():
-                self._updates.set(touched, _updates_leaf(state, touched))
-            case Part.AWARENESS, str():
-                places = self._awareness_places
-                place = places.setdefault(touched, len(places))
-                self._awareness.set(place, _hash(state.awareness.canonical(touched)))
-            case _:
-                raise BrokenInvariantError(f"{touched!r} is no {part}")
-
     def _refresh_record(self, record: Record) -> None:
         entries = self._record_entries
         position = record.position
@@ -108,10 +91,26 @@ class StateDigest:
             leaf = _hash(record_introduction(record))
         else:
             leaf = self._records[position]
-        for entry in record.trail[entries[position] :]:
-            leaf = _link(leaf, tuple(entry))
-        entries[position] = len(record.trail)
+        if record.trail:
+            for entry in record.trail[entries[position] :]:
+                leaf = _link(leaf, tuple(entry))
+            entries[position] = len(record.trail)
         self._records.set(position, leaf)
+
+    def _refresh(self, state: State, part: Part, touched: str | int) -> None:
+        match part, touched:
+            case Part.UPDATES, int():
+                self._updates.set(touched, _updates_leaf(state, touched))
+            case Part.PROBLEM, str():
+                self._refresh_problem(state.problems[touched])
+            case Part.DISPUTE, int():
+                self._disputes.set(touched, _hash(dispute_values(state.disputes[touched])))
+            case Part.AWARENESS, str():
+                places = self._awareness_places
+                place = places.setdefault(touched, len(places))
+                self._awareness.set(place, _hash(state.awareness.canonical(touched)))
+            case _:
+                raise BrokenInvariantError(f"{touched!r} is no {part}")
 
     def _refresh_problem(self, problem: Problem) -> None:
         place = self._problem_places.get(problem.id)
@@ -153,16 +152,17 @@ def chain(previous: str, header: list[str | int], content: bytes, change: Canoni
     `content` is what was said in canonical bytes, `change` what it did to the map. Content and
     change enter as hashes of their own, so that the chain can be checked without them.
     """
-    digest = hashlib.sha256(bytes.fromhex(previous))
-    digest.update(canonical_content(header))
-    digest.update(hashlib.sha256(content).digest())
-    digest.update(_hash(change))
-    return digest.hexdigest()
+    return sha256(
+        bytes.fromhex(previous)
+        + canonical_content(header)
+        + sha256(content).digest()
+        + _hash(change)
+    ).hexdigest()
 
 
 def _combine(roots: list[bytes], state: State) -> str:
     roles = _hash(sorted(state.roles.items()))
-    return hashlib.sha256(b"standfast.state.v1" + b"".join(roots) + roles).hexdigest()
+    return sha256(b"standfast.state.v1" + b"".join(roots) + roles).hexdigest()
 
 
 def _updates_leaf(state: State, turn: int) -> bytes:
@@ -178,8 +178,8 @@ def _chain_leaf(start: bytes, entries: Iterable[object]) -> bytes:
 
 
 def _link(leaf: bytes, entry: object) -> bytes:
-    return hashlib.sha256(leaf + canonical_content(entry)).digest()
+    return sha256(leaf + canonical_content(entry)).digest()
 
 
 def _hash(value: object) -> bytes:
-    return hashlib.sha256(canonical_content(value)).digest()
+    return sha256(canonical_content(value)).digest()

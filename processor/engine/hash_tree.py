@@ -6,11 +6,12 @@ asked for, so that several changes between two questions share the nodes above t
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import sha256
 from typing import final
 
 FANOUT = 16
 _SIZE = 32
+_NODE_SIZE = FANOUT * _SIZE
 EMPTY_LEAF = bytes(_SIZE)
 
 
@@ -20,7 +21,7 @@ class HashTree:
 
     def __init__(self) -> None:
         self._levels: list[bytearray] = [bytearray()]
-        self._dirty: dict[int, None] = {}
+        self._dirty: set[int] = set()
         self._root: bytes | None = None
 
     def __getitem__(self, index: int) -> bytes:
@@ -31,42 +32,47 @@ class HashTree:
         leaves = self._levels[0]
         start = index * _SIZE
         if start > len(leaves):
-            grown = range(len(leaves) // _SIZE // FANOUT, index // FANOUT)
-            self._dirty.update(dict.fromkeys(grown))
+            self._dirty.update(range(len(leaves) // _NODE_SIZE, index // FANOUT))
             leaves.extend(bytes(start - len(leaves)))
         leaves[start : start + _SIZE] = leaf
-        self._dirty[index // FANOUT] = None
-        while leaves and leaves[-_SIZE:] == EMPTY_LEAF:
-            del leaves[-_SIZE:]
-            self._dirty[len(leaves) // _SIZE // FANOUT] = None
+        self._dirty.add(index // FANOUT)
+        if leaf == EMPTY_LEAF:
+            self._drop_empty_end()
 
     def root(self) -> bytes:
         """The hash over all leaves and their number."""
-        dirty = self._dirty
-        if not dirty and self._root is not None:
+        if not self._dirty and self._root is not None:
             return self._root
-        level = 0
-        while len(self._levels[level]) > _SIZE:
-            below = self._levels[level]
-            if level + 1 == len(self._levels):
-                self._levels.append(bytearray())
-            above = self._levels[level + 1]
-            width = -(-len(below) // (_SIZE * FANOUT))
-            del above[width * _SIZE :]
-            if len(above) < width * _SIZE:
-                dirty = dict.fromkeys([*dirty, *range(len(above) // _SIZE, width)])
-                above.extend(bytes(width * _SIZE - len(above)))
+        levels, dirty = self._levels, self._dirty
+        below = levels[0]
+        height = 0
+        while len(below) > _SIZE:
+            height += 1
+            if height == len(levels):
+                levels.append(bytearray())
+            above = levels[height]
+            width = -(-len(below) // _NODE_SIZE)
+            if width * _SIZE != len(above):
+                grown = range(len(above) // _SIZE, width)
+                dirty = {*dirty, *grown}
+                above[width * _SIZE :] = bytes(len(grown) * _SIZE)
             for node in dirty:
                 if node < width:
-                    children = below[node * _SIZE * FANOUT : (node + 1) * _SIZE * FANOUT]
-                    above[node * _SIZE : (node + 1) * _SIZE] = hashlib.sha256(children).digest()
-            dirty = dict.fromkeys([node // FANOUT for node in dirty])
-            level += 1
-        del self._levels[level + 1 :]
-        self._dirty = {}
-        count = len(self._levels[0]) // _SIZE
-        self._root = hashlib.sha256(count.to_bytes(8, "big") + self._levels[level]).digest()
+                    children = below[node * _NODE_SIZE : (node + 1) * _NODE_SIZE]
+                    above[node * _SIZE : (node + 1) * _SIZE] = sha256(children).digest()
+            dirty = {node // FANOUT for node in dirty}
+            below = above
+        del levels[height + 1 :]
+        self._dirty = set()
+        count = len(levels[0]) // _SIZE
+        self._root = sha256(count.to_bytes(8, "big") + below).digest()
         return self._root
+
+    def _drop_empty_end(self) -> None:
+        leaves = self._levels[0]
+        while leaves and leaves[-_SIZE:] == EMPTY_LEAF:
+            del leaves[-_SIZE:]
+            self._dirty.add(len(leaves) // _NODE_SIZE)
 
 
 def plain_root(leaves: list[bytes]) -> bytes:
@@ -75,7 +81,7 @@ def plain_root(leaves: list[bytes]) -> bytes:
     level = leaves
     while len(level) > 1:
         level = [
-            hashlib.sha256(b"".join(level[start : start + FANOUT])).digest()
+            sha256(b"".join(level[start : start + FANOUT])).digest()
             for start in range(0, len(level), FANOUT)
         ]
-    return hashlib.sha256(count.to_bytes(8, "big") + b"".join(level)).digest()
+    return sha256(count.to_bytes(8, "big") + b"".join(level)).digest()

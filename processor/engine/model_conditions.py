@@ -158,13 +158,14 @@ def _assess_observe(run: Run, operation: Observe, brought: Assessment) -> Assess
     hearers = tuple(sorted({*run.state.hearers(run.audience), speaker}))
     announcement = And((Atom(operation.record), formula))
     model.speak_of([announcement])
-    is_possible = model.possible_with(run.announced_together, announcement)
+    together = run.announced_together()
+    is_possible = model.possible_with(together, announcement)
     contradicted: tuple[str, ...] | None = None if is_possible else ()
     surprises = False
     try:
         surprises = is_surprise(model, hearers, formula)
         if contradicted is not None:
-            with model.supposing(And((*run.announced_together.formulas, announcement))):
+            with model.supposing(And((*together.formulas, announcement))):
                 for update in run.announced:
                     model.append(update)
                 contradicted = contradicted_records(model, operation.record, formula)

@@ -103,14 +103,13 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
     if assessment.contradicted is None:
         atom = Atom(operation.record)
         content = atom if formula is None else And((atom, formula))
-        run.announced_together.add(content)
         run.announced.append(
             Update(
-                turn=run.turn,
-                kind=UpdateKind.ANNOUNCEMENT,
-                formula=content,
-                tags=(operation.record,),
-                audience=run.audience,
+                run.turn,
+                UpdateKind.ANNOUNCEMENT,
+                content,
+                (operation.record,),
+                run.audience,
                 simultaneous=True,
             )
         )
@@ -155,9 +154,7 @@ def _make_aware(run: Run, formula: Formula) -> None:
 
 
 def _update(run: Run, kind: UpdateKind, formula: Formula, tags: tuple[str, ...]) -> None:
-    run.transition.update_model(
-        Update(turn=run.turn, kind=kind, formula=formula, tags=tags, audience=run.audience)
-    )
+    run.transition.update_model(Update(run.turn, kind, formula, tags, run.audience))
 
 
 def _note(run: Run, code: NoteCode, text: str, records: tuple[str, ...]) -> None:

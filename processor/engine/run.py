@@ -21,7 +21,7 @@ class Run:
     """One statement being applied: who says it to whom, and what has come of it so far.
 
     `decided` became decisions in this turn. `announced` are the observations of the turn until they
-    are announced, and `announced_together` what they say.
+    are announced.
     """
 
     transition: Transition
@@ -35,4 +35,17 @@ class Run:
     notes: list[Note] = field(default_factory=list)
     decided: list[Record] = field(default_factory=list)
     announced: list[Update] = field(default_factory=list)
-    announced_together: Conjunction = field(default_factory=Conjunction)
+    _announced_together: Conjunction | None = None
+
+    def announced_together(self) -> Conjunction:
+        """What the observations of the turn say so far; costs what was added since the last time.
+
+        Most turns evaluate nothing and never ask.
+        """
+        together = self._announced_together
+        if together is None:
+            together = self._announced_together = Conjunction()
+        for update in self.announced[len(together.formulas) :]:
+            assert update.formula is not None
+            together.add(update.formula)
+        return together

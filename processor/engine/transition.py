@@ -42,13 +42,12 @@ class StandingChange(NamedTuple):
 
 @final
 class Part(IntEnum):
-    """The sections of the state that the digest keeps apart."""
+    """The sections of the state that the digest keeps apart, beside the records."""
 
-    RECORD = 0
-    PROBLEM = 1
-    DISPUTE = 2
-    UPDATES = 3
-    AWARENESS = 4
+    PROBLEM = 0
+    DISPUTE = 1
+    UPDATES = 2
+    AWARENESS = 3
 
 
 @final
@@ -56,10 +55,25 @@ class Transition:
     """An open change of one state.
 
     `lost` and `core_lost` are the records whose strict answer, or whose answer without
-    corroboration, turned to no, in the order they turned; `born` are the new ones. `touched` are
-    the parts of the state that changed otherwise: a record, the id of a problem, the place of a
-    dispute, the turn of updates, a proposition.
+    corroboration, turned to no, in the order they turned; `born` are the new ones.
+    `touched_records` got an entry into their trail; `touched` are the other parts of the state that
+    changed: the id of a problem, the place of a dispute, the turn of updates, a proposition.
     """
+
+    __slots__ = (
+        "_awareness_mark",
+        "_model_mark",
+        "_undo",
+        "born",
+        "change",
+        "core_lost",
+        "lost",
+        "standings",
+        "state",
+        "touched",
+        "touched_records",
+        "updated_model",
+    )
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -68,7 +82,8 @@ class Transition:
         self.lost: list[Record] = []
         self.core_lost: list[Record] = []
         self.standings: list[StandingChange] = []
-        self.touched: list[tuple[Part, Record | str | int]] = []
+        self.touched_records: list[Record] = []
+        self.touched: list[tuple[Part, str | int]] = []
         self.updated_model = False
         self._undo: list[tuple[Callable[..., object], object]] = []
         self._model_mark = state.model.mark()
@@ -145,7 +160,7 @@ class Transition:
         record.add_to_trail(
             TrailEntry(happening, cause.turn, cause.op, cause.by, cause.speaker, value)
         )
-        self.touched.append((Part.RECORD, record))
+        self.touched_records.append(record)
         self.change.append([happening, record.id, cause.op, cause.by, cause.speaker, value])
         self._undo.append((list.pop, record.trail))
 

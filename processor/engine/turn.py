@@ -13,7 +13,6 @@ no assumed revision is refused. The assumption only shrinks, so this ends.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import NamedTuple, final
 
 from processor.engine.apply import apply_to_map
@@ -66,26 +65,20 @@ def run_turn(
 ) -> tuple[Transition, TurnOutcome]:
     """Apply the operations of one statement; the caller commits or rolls back the transition."""
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
-    evaluates = any(brings_formula(state, operation) for operation in operations)
-    assumed: list[int] = []
-    if evaluates:
-        assumed = [index for index in order if isinstance(operations[index], Revise)]
-    with state.model.turn() if evaluates else nullcontext():
+    evaluated = [operation for operation in operations if brings_formula(state, operation)]
+    if not evaluated:
+        run = Run(Transition(state), state, turn, speaker, audience)
+        outcome = _attempt(run, operations, order)
+        assert outcome is not None, "nothing was assumed"
+        return run.transition, outcome
+    assumed = [index for index in order if isinstance(operations[index], Revise)]
+    with state.model.turn():
         while True:
             run = Run(Transition(state), state, turn, speaker, audience)
-            kept = False
-            try:
-                _contract(run, [operations[index] for index in assumed])
-                _apply_in_order(run, operations, order, evaluates)
-                refused = [index for index in assumed if index not in run.applied]
-                if not refused:
-                    outcome = _conclude(run)
-                    kept = True
-                    return run.transition, outcome
-            finally:
-                if not kept:
-                    run.transition.rollback()
-            assumed = [index for index in assumed if index not in refused]
+            outcome = _attempt(run, operations, order, assumed)
+            if outcome is not None:
+                return run.transition, outcome
+            assumed = [index for index in assumed if index in run.applied]
 
 
 def dry_run(
@@ -98,6 +91,30 @@ def dry_run(
     """What the operations would do; the state is left as it was."""
     transition, outcome = run_turn(state, turn, speaker, audience, operations)
     transition.rollback()
+    return outcome
+
+
+def _attempt(
+    run: Run,
+    operations: Sequence[Operation],
+    order: Sequence[int],
+    assumed: Sequence[int] | None = None,
+) -> TurnOutcome | None:
+    """Run the turn under the assumption that these revisions are accepted.
+
+    `assumed` is None where no formula has to be evaluated. If the assumption is wrong, nothing has
+    changed and there is no outcome.
+    """
+    outcome = None
+    try:
+        if assumed:
+            _contract(run, [operations[index] for index in assumed])
+        _apply_in_order(run, operations, order, evaluates=assumed is not None)
+        if not assumed or all(index in run.applied for index in assumed):
+            outcome = _conclude(run)
+    finally:
+        if outcome is None:
+            run.transition.rollback()
     return outcome
 
 
@@ -156,19 +173,21 @@ def _apply_one(run: Run, operation: Operation, evaluates: bool) -> Refusal | Non
 
 def _conclude(run: Run) -> TurnOutcome:
     transition = run.transition
-    fallen = [*transition.lost, *[record for record in transition.born if not record.grounded]]
-    decisions = _decisions_worse_off(run, fallen)
-    alerts = [r for r in decisions if not r.grounded and not r.happened(Happening.ALERTED)]
-    for record in alerts:
-        transition.note(record, Happening.ALERTED, Cause(run.turn, "", None, record.speaker))
+    fallen = transition.lost + [record for record in transition.born if not record.grounded]
+    decisions: tuple[str, ...] = ()
+    alerts: tuple[str, ...] = ()
+    if fallen or transition.core_lost or run.decided:
+        worse_off = _decisions_worse_off(run, fallen)
+        decisions = sorted_ids(worse_off)
+        alerts = sorted_ids(_alert(run, worse_off))
     return TurnOutcome(
         applied=tuple(sorted(run.applied)),
         rejections=tuple(sorted(run.rejections, key=lambda rejection: rejection.index)),
         impacts=tuple(run.impacts),
         notes=tuple(run.notes),
-        ungrounded=sorted_ids(dict.fromkeys(fallen)),
-        decisions=sorted_ids(decisions),
-        alerts=sorted_ids(alerts),
+        ungrounded=sorted_ids(dict.fromkeys(fallen)) if fallen else (),
+        decisions=decisions,
+        alerts=alerts,
         introduced=tuple([record.id for record in transition.born]),
         standings=tuple(transition.standings),
         change=transition.change,
@@ -179,6 +198,13 @@ def _decisions_worse_off(run: Run, fallen: Sequence[Record]) -> list[Record]:
     """The decisions whose grounding became worse, or that were taken on failing ground, by id."""
     ungrounded_when_decided = [record for record in run.decided if not record.grounded]
     worse = dict.fromkeys([*fallen, *run.transition.core_lost, *ungrounded_when_decided])
-    if not worse:
-        return []
     return sorted((record for record in worse if record.is_decision), key=lambda each: each.id)
+
+
+def _alert(run: Run, decisions: Sequence[Record]) -> list[Record]:
+    """Alert about the ungrounded ones among the decisions, each once; return those."""
+    alerted = [r for r in decisions if not r.grounded and not r.happened(Happening.ALERTED)]
+    for record in alerted:
+        cause = Cause(run.turn, "", None, record.speaker)
+        run.transition.note(record, Happening.ALERTED, cause)
+    return alerted

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Literal, Protocol, Self, TypeAlias, final
 
-from dd import autoref
+from dd import autoref, bdd
 
 from processor.engine.plausibility.bounds import Bounds, OutOfMemory
 
@@ -149,13 +149,31 @@ class CuddManager:
         return result
 
 
+class _NodesWithoutCheck(bdd.BDD):
+    """Plain memory, which Python frees in any order with the diagrams of a reference cycle.
+
+    The library would take diagrams that are still there for a fault, and print a traceback.
+    """
+
+    def __del__(self) -> None:
+        """Nothing is left to do."""
+
+
+class _PythonDiagrams(autoref.BDD):
+    """The manager of `dd`, over nodes without that check."""
+
+    def __init__(self) -> None:
+        self._bdd = _NodesWithoutCheck()  # type: ignore[abstract]  # as in the library
+        self.vars = self._bdd.vars
+
+
 @final
 class PythonManager:
     """The pure Python library of `dd`. It recurses once per level, so the stack is let grow."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._bdd = autoref.BDD()
+        self._bdd = _PythonDiagrams()
         self._bdd.configure(reordering=False)
         # Variables can only be declared from the top down, so all places are taken beforehand.
         self._bdd.declare(*(str(number) for number in reversed(range(bounds.variables))))

@@ -231,7 +231,7 @@ def _agent(name: str, position: int) -> str:
 
 def to_text(formula: Formula) -> str:
     """The canonical text: the fewest parentheses that keep the tree, agents in brackets."""
-    return _text(formula, IFF)
+    return _text_and_binding(formula)[0]
 
 
 def _text(formula: Formula, loosest: int) -> str:

