@@ -98,7 +98,7 @@ def _say(
         held[key] = conversation
     reading: Interpreted | None = None
     if scripted and needs_reading(utterance):
-        reading = script.read(utterance)
+        reading = script.reading_of(utterance)
     event = interpret(conversation, utterance, reading=reading)
     if isinstance(event, Unusable):
         return event.dead_letter_class

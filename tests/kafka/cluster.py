@@ -167,7 +167,7 @@ class Kafka:
         self.logs = Path(tempfile.mkdtemp(prefix=f"{brokers}-", dir=BUILD / "logs"))
         self.watchdog = Watchdog()
         security.prepare(self.folder)
-        ports = _free_ports(brokers * _PORTS_PER_BROKER)
+        ports = free_ports(brokers * _PORTS_PER_BROKER)
         triples = list(zip(*[iter(ports)] * _PORTS_PER_BROKER, strict=True))
         voters = ",".join(
             f"{node}@{HOST}:{controller}" for node, (*_, controller) in enumerate(triples, 1)
@@ -248,7 +248,7 @@ class Kafka:
         }
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on, from a range that the system gives to no client."""
     found: list[int] = []
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
