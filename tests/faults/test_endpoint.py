@@ -97,6 +97,8 @@ def test_an_endpoint_that_fails_is_waited_for(empty_kafka: Kafka, tmp_path: Path
 
 
 @pytest.mark.thorough
-def test_an_endpoint_that_fails_for_a_minute_is_waited_for(empty_kafka: Kafka, tmp_path: Path) -> None:
+def test_an_endpoint_that_fails_for_a_minute_is_waited_for(
+    empty_kafka: Kafka, tmp_path: Path
+) -> None:
     """The same with a minute of each fault."""
     work_through_faults(empty_kafka, tmp_path, seconds=60.0)
