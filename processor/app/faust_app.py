@@ -87,7 +87,7 @@ class _Transport(driver.Transport):
 class App(faust.App):
     """A Faust app whose consumer waits `fetch_wait_ms` for messages."""
 
-    fetch_wait_ms = 500
+    fetch_wait_ms: int
 
     def _new_transport(self) -> Any:
         return _Transport(self.conf.broker_consumer, self)

@@ -138,7 +138,8 @@ class WorkerSettings(GateSettings):
     one tenant; `in_hand_max` the messages of one partition between delivery and acknowledgement;
     `records_max` the records of the conversations in memory. `instance` names the worker in its
     group, so that a restart within the session's time-out moves no partition. `replication` is what
-    the topics are checked for; `fetch_wait_ms` how long the broker may wait for messages to come.
+    the topics are checked for; `fetch_wait_ms` how long the broker may hold a fetch until messages come:
+    what comes meanwhile for a partition that is not part of the fetch waits as long.
     The log has one line for each event from level info on, with the claims only if `log_claims`.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
@@ -158,7 +159,7 @@ class WorkerSettings(GateSettings):
     drain_seconds_max: float = Field(default=30.0, gt=0)
     alert_tenants: frozenset[str] = frozenset()
     replication: int = Field(default=3, ge=1)
-    fetch_wait_ms: int = Field(default=500, ge=1)
+    fetch_wait_ms: int = Field(default=20, ge=1)
     log_level: LogLevel = LogLevel.INFO
     log_claims: bool = False
 

@@ -27,8 +27,6 @@ from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.output import complain, write_json
 from processor.interpreter.port import Interpreter
 
-EMBEDDED_FETCH_WAIT_MS = 20
-"""That broker does not wake a fetch when messages come."""
 STOPPED_BY_LOG = 3
 """The status when the log holds what this version does not understand."""
 
@@ -51,7 +49,6 @@ def worker(
     if embedded_broker:
         broker = EmbeddedBroker()
         kafka = kafka_settings(broker.bootstrap)
-        settings = settings.model_copy(update={"fetch_wait_ms": EMBEDDED_FETCH_WAIT_MS})
     else:
         kafka = kafka_settings(bootstrap)
     if print_settings:

@@ -42,18 +42,13 @@ class Rate(NamedTuple):
     cpu_ms: float
 
 
-def conversation(number: int) -> dict[str, Any]:
-    """The tenant and the conversation of the utterance with that number."""
-    place = number % CONVERSATIONS
-    return {"tenant_id": f"t{place % TENANTS}", "conversation_id": f"c{place}"}
-
-
-def utterances(count: int) -> Iterator[dict[str, Any]]:
+def utterances(count: int, conversations: int = CONVERSATIONS) -> Iterator[dict[str, Any]]:
     """One operation each; every tenth turn of a conversation is a candidate."""
     for number in range(count):
-        turn = number // CONVERSATIONS
+        turn, place = divmod(number, conversations)
         common = {
-            **conversation(number),
+            "tenant_id": f"t{place % TENANTS}",
+            "conversation_id": f"c{place}",
             "utterance_id": f"u{number}",
             "speaker": "ann",
             "text": "The pool was full before the retries began.",
@@ -123,7 +118,7 @@ def rate(name: str, count: int, folder: Path) -> Rate:
 
 async def _latencies(bootstrap: str, per_second: float, seconds: float) -> list[float]:
     """Milliseconds from sending a candidate to its verdict, while utterances come at a rate."""
-    said = list(utterances(int(per_second * seconds)))
+    said = list(utterances(int(per_second * seconds), CONVERSATIONS // 10))
     sent_at: dict[str, float] = {}
     took: list[float] = []
     candidates = sum("claims" in each for each in said)

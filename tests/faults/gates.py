@@ -83,7 +83,6 @@ def gated(
         "STANDFAST_WORKER_TOKENS": str(store.parent / "tokens"),
         "STANDFAST_WORKER_REQUESTS_PER_SECOND": "10000",
         "STANDFAST_WORKER_REQUESTS_BURST": "10000",
-        "STANDFAST_WORKER_FETCH_WAIT_MS": "50",
         **environment,
     }
     with running_worker(bootstrap, store, **settings) as process:
