@@ -140,6 +140,8 @@ class WorkerSettings(GateSettings):
     group, so that a restart within the session's time-out moves no partition. `replication` is what
     the topics are checked for; `fetch_wait_ms` how long the broker may wait for messages to come.
     The log has one line for each event from level info on, with the claims only if `log_claims`.
+    `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
+    `snapshots`, or to `checkpoint_folder`, which all workers must see.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -161,6 +163,8 @@ class WorkerSettings(GateSettings):
     fetch_wait_ms: int = Field(default=500, ge=1)
     log_level: LogLevel = LogLevel.INFO
     log_claims: bool = False
+    checkpoint_seconds: float = Field(default=60.0, gt=0)
+    checkpoint_folder: Path | None = None
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:
