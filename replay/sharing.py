@@ -22,7 +22,7 @@ from replay.errors import StoreError
 from replay.memory_limit import Amount, MemoryLimit
 from schemas.ids import conversation_key
 
-PAGE_CONVERSATIONS = 16
+PAGE_CONVERSATIONS = 64
 """Packed at once; others who need the store wait for no more."""
 TAKEN_IN_BYTES = 4 * 1024 * 1024
 _LENGTH_BYTES = 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +45,8 @@ class Site:
     """A log, what should come of it, and workers that start, go on with it, and stop."""
 
     def __init__(self, kafka: Kafka, folder: Path, turns: int, **settings: str) -> None:
-        self.bootstrap, self.folder, self.settings = kafka.bootstrap, folder, settings
+        self.bootstrap, self.folder = kafka.bootstrap, folder
+        self.settings = {"STANDFAST_WORKER_CHECKPOINT_SECONDS": "2", **settings}
         self.ids = conversations_of_partition(turns // 40)
         self.reference = Reference(self.ids)
         make_topics(self.bootstrap)
@@ -58,10 +60,16 @@ class Site:
     def work(self, name: str) -> dict[str, object]:
         """A worker recovers, works on, and stops: all is as it should be; what it recovered."""
         store = self.store(name)
+        log = store.with_suffix(".log")
+        published = len(said_by(store, "checkpoint_published")) if log.exists() else 0
         with running_worker(self.bootstrap, store, **self.settings) as worker:
             said = [self.reference.say(ids)[0] for ids in self.ids[:SAID_AFTER]]
             say(self.bootstrap, said)
             wait_until_done(self.bootstrap)
+            deadline = time.monotonic() + workers.START_SECONDS_MAX
+            while len(said_by(store, "checkpoint_published")) == published:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
             assert stop(worker) == 0
         assert digests_in(store, self.ids) == self.reference.digests()
         return recovered(store)
