@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 import duckdb
 
 from processor.engine.conversation import Conversation
-from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
+from processor.engine.snapshot import SNAPSHOT_FORMAT, Capture, capture, encode
 from replay.memory_limit import BATCH_BYTES_MAX, Amount
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
@@ -44,6 +44,8 @@ class Batch:
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
         self._snapshots: list[list[object]] = [[] for _ in range(9)]
+        self._places: list[list[object]] = [[] for _ in range(6)]
+        self._captured: list[tuple[tuple[object, ...], Capture]] = []
         self._keys: set[str] = set()
         self._positions: dict[int, Position] = {}
         self._bytes = {"log": 0, "derived": 0, "snapshots": 0}
@@ -86,8 +88,7 @@ class Batch:
         self._bytes["derived"] += len(data)
 
     def add_snapshot(self, conversation: Conversation) -> None:
-        """The conversation as it is now."""
-        dumped = zlib.compress(dump(conversation), COMPRESSION_LEVEL)
+        """The conversation as it is now; turning it into bytes waits for `encode`."""
         conversation.spent_at_snapshot = conversation.state.model.spent
         row = (
             conversation.tenant_id,
@@ -96,16 +97,25 @@ class Batch:
             conversation.turn,
             SNAPSHOT_FORMAT,
             conversation.state_digest(),
-            len(dumped),
-            hashlib.sha256(dumped).hexdigest(),
-            dumped,
         )
-        _add(self._snapshots, row)
-        self._bytes["snapshots"] += len(dumped)
+        self._captured.append((row, capture(conversation)))
+
+    def encode(self) -> None:
+        """Turn what was captured for snapshots into bytes: the part that takes long."""
+        captured, self._captured = self._captured, []
+        for row, each in captured:
+            dumped = zlib.compress(encode(each), COMPRESSION_LEVEL)
+            bytes_hash = hashlib.sha256(dumped).hexdigest()
+            _add(self._snapshots, (*row, len(dumped), bytes_hash, dumped))
+            self._bytes["snapshots"] += len(dumped)
+
+    def add_place(self, event: LogEvent, position: Position) -> None:
+        """Where an event stands in Kafka: right before the position."""
+        _add(self._places, (*position, event.tenant_id, event.conversation_id, event.sequence))
 
     @property
     def bytes(self) -> int:
-        """About what the rows hold."""
+        """About what the rows hold, but for what is not encoded yet."""
         return sum(self._bytes.values())
 
     def amounts(self) -> list[Amount]:
@@ -134,18 +144,46 @@ class Batch:
         return len(self._log[0]) >= BATCH_EVENTS_MAX or self.bytes >= BATCH_BYTES_MAX
 
     def write(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Insert all rows; one unnest per column is far quicker than a statement per row."""
+        """Insert all rows."""
         for table, columns in (
             ("log", self._log),
             ("derived", self._derived),
             ("snapshots", self._snapshots),
+            ("places", self._places),
         ):
             if columns[0]:
-                unnested = ", ".join("unnest(?)" for _ in columns)
-                connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+                insert(connection, table, columns)
         for position in self._positions.values():
-            connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
-            connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
+            note_position(connection, position)
+
+
+def insert(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    columns: list[list[object]],
+    unless_there: str = "",
+) -> None:
+    """Insert rows column by column; one unnest each is far quicker than a statement per row.
+
+    A row is left out if the table has one that is equal in the columns `unless_there`.
+    """
+    unnested = ", ".join("unnest(?)" for _ in columns)
+    if not unless_there:
+        connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
+        return
+    names = [name for name, *_ in connection.execute(f"DESCRIBE {table}").fetchall()]
+    named = ", ".join(f"unnest(?) AS {name}" for name in names)
+    connection.execute(
+        f"INSERT INTO {table} SELECT * FROM (SELECT {named}) ANTI JOIN {table} "
+        f"USING ({unless_there})",
+        columns,
+    )
+
+
+def note_position(connection: duckdb.DuckDBPyConnection, position: Position) -> None:
+    """The store has a partition's log up to here."""
+    connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
+    connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

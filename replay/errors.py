@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class StoreError(RuntimeError):
     """The file cannot be used; `str(error)` is one line that says why and what to do."""
+
+
+class StoreBusyError(StoreError):
+    """Another process has the file open; the file itself is sound."""

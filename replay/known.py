@@ -26,7 +26,8 @@ class KnownConversations:
         # Two events and what came of them, so that one altered row does not hide a conversation.
         rows = connection.cursor().execute(
             "SELECT tenant_id, conversation_id FROM log WHERE sequence <= 2 UNION "
-            "SELECT tenant_id, conversation_id FROM derived WHERE sequence <= 2 AND place = 0"
+            "SELECT tenant_id, conversation_id FROM derived WHERE sequence <= 2 AND place = 0 "
+            "UNION SELECT tenant_id, conversation_id FROM snapshots"  # what was taken in has these
         )
         while chunk := rows.fetchmany(_ROWS):
             for tenant_id, conversation_id in chunk:

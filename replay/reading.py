@@ -84,6 +84,8 @@ class ConversationReader:
         first = next(self.events(), None)
         if first is None:
             return None
+        if first.sequence > 1:
+            raise self._missing(1)
         conversation = Conversation.empty(*self._ids, bounds)
         if first.type == SETUP_TYPE:
             self._fold(conversation, first)
@@ -150,6 +152,8 @@ class ConversationReader:
 
     def _fold(self, conversation: Conversation, stored: StoredEvent) -> None:
         self._check_bytes(stored)
+        if stored.sequence > conversation.sequence + 1:
+            raise self._missing(conversation.sequence + 1)
         try:
             refused = advance(conversation, decode_log_event(stored.event))
         except ValueError as invalid:
@@ -174,10 +178,27 @@ class ConversationReader:
             [*self._ids, conversation.sequence] * 3,
         ).fetchall()
         if last is not None:
-            raise self._bad_event(conversation.sequence + 1, "is missing")
+            raise self._missing(conversation.sequence + 1)
 
     def _rows(self, query: str, *parameters: object) -> list[Any]:
         return self._connection.execute(query, [*self._ids, *parameters]).fetchall()
+
+    def _missing(self, sequence: int) -> StoreError:
+        """Why an event is not here: a worker that began from a shared checkpoint never had it."""
+        ((origin,),) = self._rows(
+            "SELECT min(sequence) FROM snapshots WHERE tenant_id = ? AND conversation_id = ? "
+            "AND sequence > ? AND NOT EXISTS (SELECT 1 FROM log WHERE "
+            "log.tenant_id = snapshots.tenant_id AND log.conversation_id = "
+            "snapshots.conversation_id AND log.sequence = snapshots.sequence - 1)",
+            sequence,
+        )
+        if origin is None:
+            return self._bad_event(sequence, "is missing")
+        return self._bad_event(
+            sequence,
+            f"is missing: this store goes on from a shared checkpoint at event {origin}; "
+            "the topic operations has what was before",
+        )
 
     def _bad_event(self, sequence: int, what: str) -> StoreError:
         return StoreError(f"{self._path}: event {sequence} of {self._name()} {what}")

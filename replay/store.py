@@ -8,7 +8,7 @@ conversation takes its newest snapshot and folds the rest of its log; see `readi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
@@ -17,7 +17,8 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
-from replay.batch import Batch, Position
+from replay import sharing
+from replay.batch import Batch, Position, note_position
 from replay.errors import StoreError
 from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
@@ -26,7 +27,7 @@ from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
-from schemas.log import LogEvent
+from schemas.log import CandidateAppended, LogEvent
 from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
 
 
@@ -39,8 +40,12 @@ class Store:
         self._connection = connect(path, read_only=read_only)
         self._watch = None if read_only else Watch(path)
         self._batch = Batch()
-        self._memory = None if read_only else MemoryLimit(self._connection)
-        self._known = None if read_only else KnownConversations(self._connection)
+        try:
+            self._memory = None if read_only else MemoryLimit(self._connection)
+            self._known = None if read_only else KnownConversations(self._connection)
+        except duckdb.Error as error:
+            self.close()
+            raise StoreError(f"{path}: cannot read: {first_line(error)}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +62,7 @@ class Store:
                 if self._watch is not None:
                     self._watch.check()
         finally:
-            self._close()
+            self.close()
         if kind is None and self._watch is not None:
             self._watch.renew()
 
@@ -79,11 +84,13 @@ class Store:
             self._known.add(key)
         if is_snapshot_due(conversation):
             batch.add_snapshot(conversation)
+            batch.encode()
 
     def flush(self) -> None:
         """Write what is waiting, in one transaction."""
         if self._batch.is_empty():
             return
+        self._batch.encode()
         self.transact(self._batch.write, self._batch.amounts())
         self._batch = Batch()
 
@@ -129,6 +136,46 @@ class Store:
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 
+    def shareable(self, partition: int, committed: int) -> Position | None:
+        """Up to where this partition may be published: what is written and committed."""
+        return sharing.shareable(self._connection, partition, committed)
+
+    def packed(self, upto: Position, after: int, last: tuple[str, str]) -> list[sharing.Packed]:
+        """The next few conversations after `last` with events between two offsets.
+
+        Raises StoreError if something of it was altered.
+        """
+        return sharing.pack_page(self._connection, upto, after, last)
+
+    def conversation_count(self, upto: Position) -> int:
+        """How many conversations of the partition have events before the position."""
+        return sharing.conversation_count(self._connection, upto)
+
+    def ahead(self, partition: int, start: int) -> dict[tuple[str, str], int]:
+        """Up to where the conversations are here that are here further than the partition is."""
+        return sharing.ahead(self._connection, partition, start)
+
+    def take_in(self, position: Position, conversations: Iterable[sharing.TakenIn]) -> None:
+        """Add what others share, in one transaction; the partition is here up to the position.
+
+        Raises StoreError, and then nothing was added.
+        """
+        self.flush()
+        assert self._watch is not None, "a store that is only read takes nothing in"
+        assert self._memory is not None
+        assert self._known is not None
+        connection = self._connection
+        connection.begin()
+        try:
+            for key in sharing.take_in(connection, conversations, self._memory):
+                self._known.add(key)
+            note_position(connection, position)
+            connection.commit()
+        except (duckdb.Error, StoreError) as error:
+            connection.rollback()
+            raise StoreError(f"{self.path}: cannot take in a checkpoint: {error}") from error
+        self._watch.renew()
+
     def derived_from(self, event: LogEvent) -> tuple[DerivedEvent, ...] | None:
         """What came of an event, in order; None if another one is stored in its place."""
         place = [event.tenant_id, event.conversation_id, event.sequence]
@@ -148,7 +195,10 @@ class Store:
     def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str
     ) -> tuple[LogEvent, tuple[DerivedEvent, ...]] | None:
-        """The event that an utterance became, and what came of it; the first, if it has two."""
+        """The event that an utterance became, and what came of it; the first, if it has two.
+
+        None for a draft that came with a shared checkpoint: its verdicts did not.
+        """
         row = self._connection.execute(
             "SELECT event FROM log WHERE tenant_id = ? AND conversation_id = ? "
             "AND utterance_id = ? ORDER BY sequence LIMIT 1",
@@ -157,9 +207,13 @@ class Store:
         if row is None:
             return None
         event = decode_log_event(row[0])
-        return event, self.derived_from(event) or ()
+        derived = self.derived_from(event) or ()
+        if isinstance(event, CandidateAppended) and not derived:
+            return None
+        return event, derived
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Let go of the file, and of what waits to be written."""
         try:
             self._connection.close()
         except duckdb.Error as error:

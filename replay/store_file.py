@@ -13,9 +13,11 @@ from typing import final
 
 import duckdb
 
-from replay.errors import StoreError
+from replay.errors import StoreBusyError, StoreError
 
-STORE_FORMAT = 3
+STORE_FORMAT = 4
+_LOCKED = "Could not set lock on file"
+"""How DuckDB says that another process has the file open."""
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
 
@@ -42,7 +44,8 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     try:
         connection = _open(path, read_only=read_only)
     except duckdb.Error as error:
-        raise StoreError(f"{path}: cannot open: {first_line(error)}") from error
+        kind = StoreBusyError if _LOCKED in str(error) else StoreError
+        raise kind(f"{path}: cannot open: {first_line(error)}") from error
     try:
         _refuse_other_format(path, connection)
     except duckdb.Error as error:

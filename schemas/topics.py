@@ -50,7 +50,7 @@ class Payload(StrEnum):
     ORIGINAL_BYTES = "original_bytes"
     """The value of another message as it was, with the reason in the headers."""
     CHECKPOINT = "checkpoint"
-    """A conversation state in the format of the store, which carries its version."""
+    """A sealed head and a conversation as stores keep it, or a marker; see `schemas.checkpoint`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,7 @@ TOPICS = (
         message_bytes_max=16 * _MEBIBYTE,
         reads=True,
         writes=True,
+        key_pattern=f"{KEY_PATTERN}|^marker$",
     ),
     Topic(
         name="dead-letters",

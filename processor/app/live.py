@@ -7,20 +7,17 @@ store need not be written first.
 
 from __future__ import annotations
 
-import sqlite3
-import weakref
 from collections import OrderedDict
 from typing import final
 
+from processor.app.temporary_file import TemporaryFile
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import dump, load
-from replay.errors import StoreError
 from replay.store import Store
 from schemas.ids import conversation_key
 
 EMPTY_WEIGHT = 8
 """What a conversation costs before anything is said in it, in records."""
-_CACHE_KIB = 8 * 1024
 
 
 @final
@@ -35,7 +32,7 @@ class LiveConversations:
         self._records_max = records_max
         self._live: OrderedDict[str, tuple[Conversation, int]] = OrderedDict()
         self._weight = 0
-        self._waiting = _TemporaryFile()
+        self._waiting = TemporaryFile()
 
     def get(self, tenant_id: str, conversation_id: str) -> Conversation:
         """The conversation as far as it got; a new one if there is none. Raises StoreError."""
@@ -67,31 +64,3 @@ class LiveConversations:
             if dropped.sequence > 0:
                 self._waiting.put(oldest, dump(dropped))
             dropped.release()
-
-
-@final
-class _TemporaryFile:
-    """Bytes by key, in a file without a name that SQLite removes; a few MB of it are in memory."""
-
-    def __init__(self) -> None:
-        self._file = sqlite3.connect("", isolation_level=None)
-        weakref.finalize(self, self._file.close)
-        self._file.execute("PRAGMA journal_mode = OFF")
-        self._file.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        self._file.execute("CREATE TABLE waiting (key TEXT PRIMARY KEY, bytes BLOB NOT NULL)")
-        self._file.execute("BEGIN")  # and never committed: there is nothing to recover
-
-    def put(self, key: str, stored: bytes) -> None:
-        """Keep the bytes. Raises StoreError if the disk is full."""
-        try:
-            self._file.execute("INSERT OR REPLACE INTO waiting VALUES (?, ?)", (key, stored))
-        except sqlite3.Error as error:
-            raise StoreError(f"the temporary file cannot be written: {error}") from error
-
-    def get(self, key: str) -> bytes | None:
-        """The bytes that were kept last, or None. Raises StoreError."""
-        try:
-            row = self._file.execute("SELECT bytes FROM waiting WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(f"the temporary file cannot be read: {error}") from error
-        return None if row is None else row[0]

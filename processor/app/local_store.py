@@ -10,25 +10,40 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar, final
 
+import duckdb
+import structlog
+
+from processor.app.evicted import Evicted
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
+from processor.engine.snapshot import capture
 from replay.batch import Batch, Position, record_hash
+from replay.errors import StoreBusyError, StoreError
 from replay.reading import ConversationReader
+from replay.sharing import Packed, TakenIn
 from replay.snapshots import is_snapshot_due
 from replay.store import Store
+from replay.store_file import first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import canonical_bytes
 
+_log = structlog.get_logger(__name__)
+
 CONVERSATION_WEIGHT = 8
 """What a conversation costs beside its records, in records."""
+UTTERANCES_PER_RECORD = 4
+"""That many ids of utterances weigh what a record does."""
 WRITE_SECONDS_MAX = 1.0
+ASIDE = ".damaged"
+"""What the name of a store that was set aside ends with; one is kept, for whoever asks why."""
 
 Answer = TypeVar("Answer")
 
@@ -46,7 +61,8 @@ class LocalStore:
     """Implements the keeper of the reduce agent; use it as `async with LocalStore(...)`.
 
     Conversations that weigh more than `records_max` records together are dropped from memory, those
-    used least recently first, and read from the file when they are needed again.
+    used least recently first, and read from the disk when they are needed again. `on_failure` is
+    called when what waits cannot be written.
     """
 
     def __init__(self, path: Path, records_max: int) -> None:
@@ -57,27 +73,75 @@ class LocalStore:
         self._live: OrderedDict[str, tuple[Conversation, int]] = OrderedDict()
         self._weight = 0
         self._loading: dict[str, asyncio.Task[Conversation]] = {}
+        self._evicted = Evicted()
         self._batch = Batch()
-        self._partition_of: dict[str, int] = {}
         self._writer: asyncio.Task[None] | None = None
+        self._damage: StoreError | None = None
+        self._unwritten: StoreError | None = None
+        self.on_failure: Callable[[BaseException], None] = lambda _: None
 
     async def __aenter__(self) -> LocalStore:
-        self._store = await self._run(lambda: Store(self._path))
+        self._store = await self._run(self._open)
         self._writer = asyncio.create_task(self._write_regularly())
         return self
+
+    def _open(self) -> Store:
+        """The store; a new one where what is there is damaged. Raises StoreError."""
+        try:
+            return Store(self._path)
+        except StoreBusyError:
+            raise
+        except StoreError as damage:
+            self._rename_aside(damage)
+            return Store(self._path)
 
     async def __aexit__(self, *_: object) -> None:
         assert self._writer is not None
         self._writer.cancel()
-        await self.flush()
-        await self._run(lambda: self._store.__exit__(None, None, None))
+        if self._damage is None:
+            await self.flush()
+            await self._run(lambda: self._store.__exit__(None, None, None))
+        else:  # the next start must not find it again
+            await self._run(self._leave_damaged)
         self._readers.shutdown()
         self._thread.shutdown()
+
+    # -- damage -----------------------------------------------------------------------------------
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether something was read that cannot be right."""
+        return self._damage is not None
+
+    async def set_aside(self) -> None:
+        """Go on with an empty store; the one in which damage was found is renamed."""
+        self._batch = Batch()
+        self.forget_conversations()
+        await self._run(self._leave_damaged)
+        self._damage = self._unwritten = None
+        self._store = await self._run(lambda: Store(self._path))
+
+    def _leave_damaged(self) -> None:
+        assert self._damage is not None
+        with suppress(StoreError):
+            self._store.close()
+        self._rename_aside(self._damage)
+
+    def _rename_aside(self, damage: StoreError) -> None:
+        """Rename the file, in place of one that was set aside before. Raises StoreError."""
+        aside = self._path.with_name(f"{self._path.name}{ASIDE}")
+        try:
+            self._path.replace(aside)
+        except OSError:
+            raise damage from None
+        _log.warning("store_set_aside", to=aside.name, problem=str(damage))
 
     # -- conversations ----------------------------------------------------------------------------
 
     async def conversation(self, tenant_id: str, conversation_id: str) -> Conversation:
         """The conversation as far as this worker folded it; a new one if there is none."""
+        if self._batch.is_full():
+            await self.flush()
         key = conversation_key(tenant_id, conversation_id)
         held = self._live.get(key)
         if held is not None:
@@ -148,9 +212,13 @@ class LocalStore:
     ) -> Conversation:
         key = conversation_key(tenant_id, conversation_id)
         try:
-            if self._batch.has(key):
-                await self.flush()
-            found = await self._run(lambda: self._store.conversation(tenant_id, conversation_id))
+            found = await self._run(lambda: self._evicted.get(key))
+            if found is None:
+                if self._batch.has(key):
+                    await self.flush()
+                found = await self._read(
+                    lambda: self._store.conversation(tenant_id, conversation_id)
+                )
         finally:
             del loading[key]
         conversation = found or Conversation.empty(tenant_id, conversation_id)
@@ -161,12 +229,18 @@ class LocalStore:
     def _hold(self, conversation: Conversation) -> None:
         key = conversation_key(conversation.tenant_id, conversation.conversation_id)
         _, before = self._live.pop(key, (conversation, 0))
-        weight = CONVERSATION_WEIGHT + len(conversation.state.records)
+        weight = (
+            CONVERSATION_WEIGHT
+            + len(conversation.state.records)
+            + len(conversation.utterances) // UTTERANCES_PER_RECORD
+        )
         self._live[key] = (conversation, weight)
         self._weight += weight - before
         while self._weight > self._records_max and len(self._live) > 1:
-            _, (_, lost) = self._live.popitem(last=False)
+            oldest, (dropped, lost) = self._live.popitem(last=False)
             self._weight -= lost
+            if dropped.sequence > 0:
+                self._thread.submit(self._evicted.put, oldest, capture(dropped))
 
     def held(self) -> Held:
         """What is in memory."""
@@ -177,6 +251,7 @@ class LocalStore:
         self._live.clear()
         self._weight = 0
         self._loading = {}
+        self._thread.submit(self._evicted.forget)
 
     # -- keeping ----------------------------------------------------------------------------------
 
@@ -194,33 +269,48 @@ class LocalStore:
             self._batch.add_derived(each, place)
         if is_snapshot_due(conversation):
             self._batch.add_snapshot(conversation)
-        self.passed_over(message)
+        self._batch.add_place(event, self._reach(message))
         self._hold(conversation)
 
     def passed_over(self, message: Delivered) -> None:
         """Note that a message of the log was seen; the next write says so."""
+        self._reach(message)
+
+    def _reach(self, message: Delivered) -> Position:
         value = message.value or b""
-        self._batch.reach(Position(message.partition, message.offset + 1, record_hash(value)))
+        position = Position(message.partition, message.offset + 1, record_hash(value))
+        self._batch.reach(position)
+        return position
 
     async def derived_again(self, event: LogEvent) -> tuple[DerivedEvent, ...]:
         """What came of an event that was folded before; nothing if it was refused then."""
         await self.flush()
-        derived = await self._run(lambda: self._store.derived_from(event))
+        derived = await self._read(lambda: self._store.derived_from(event))
         return derived or ()
 
     # -- writing ----------------------------------------------------------------------------------
 
     async def flush(self) -> None:
         """Write what is waiting, and return when it is on the disk."""
+        if self._unwritten is not None:  # what comes after it must not be written either
+            raise self._unwritten
         if self._batch.is_empty():
             return
         batch, self._batch = self._batch, Batch()
-        await self._run(lambda: self._store.write(batch))
+        try:
+            await self._run(lambda: self._store.write(batch))
+        except StoreError as unwritten:
+            self._unwritten = unwritten
+            raise
 
     async def _write_regularly(self) -> None:
         while True:
             await asyncio.sleep(WRITE_SECONDS_MAX)
-            await self.flush()
+            try:
+                await self.flush()
+            except StoreError as failure:
+                self.on_failure(failure)
+                return
 
     async def start_again(self) -> None:
         """Throw everything away: what is here belongs to another log."""
@@ -234,10 +324,50 @@ class LocalStore:
 
         self._store = await self._run(replace)
 
+    # -- checkpoints ------------------------------------------------------------------------------
+
     async def positions(self, partitions: Sequence[int]) -> dict[int, Position]:
         """Up to where the store has each partition's log, as far as it has anything of it."""
         await self.flush()
-        return await self._run(lambda: self._store.positions(partitions))
+        return await self._read(lambda: self._store.positions(partitions))
+
+    async def ahead(self, partition: int, start: int) -> dict[bytes, int]:
+        """By key, up to where the conversations are here that are further than the partition."""
+        found = await self._read(lambda: self._store.ahead(partition, start))
+        return {conversation_key(*ids).encode(): reached for ids, reached in found.items()}
+
+    async def take_in(self, position: Position, conversations: Iterable[TakenIn]) -> None:
+        """Add what others share; it is iterated over on the store's thread."""
+        await self.flush()  # what waits is from before
+        await self._read(lambda: self._store.take_in(position, conversations))
+
+    async def shareable(self, partition: int, committed: int) -> Position | None:
+        """Up to where this partition may be published: what is written and committed."""
+        await self.flush()
+        return await self._read(lambda: self._store.shareable(partition, committed))
+
+    async def conversation_count(self, upto: Position) -> int:
+        """How many conversations of the partition have events before the position."""
+        return await self._read(lambda: self._store.conversation_count(upto))
+
+    async def packed(self, upto: Position, after: int, last: tuple[str, str]) -> list[Packed]:
+        """The next few conversations after `last` with events between two offsets."""
+        return await self._read(lambda: self._store.packed(upto, after, last))
+
+    async def _read(self, work: Callable[[], Answer]) -> Answer:
+        """Run what fails only on a damaged store, which is remembered. Raises StoreError."""
+
+        def read() -> Answer:
+            try:
+                return work()
+            except duckdb.Error as error:
+                raise StoreError(f"{self._path}: cannot read: {first_line(error)}") from error
+
+        try:
+            return await self._run(read)
+        except StoreError as damage:
+            self._damage = damage
+            raise
 
     async def _run(self, work: Callable[[], Answer]) -> Answer:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

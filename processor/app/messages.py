@@ -31,6 +31,7 @@ from schemas.wire import canonical_bytes
 OPERATIONS = "operations"
 UTTERANCES = "utterances"
 DEAD_LETTERS = "dead-letters"
+SNAPSHOTS = "snapshots"
 DERIVED_TOPICS = {
     VerdictEvent: "verdicts",
     RetractionImpact: "retraction-impacts",
@@ -65,12 +66,12 @@ class Delivered(NamedTuple):
 
 @final
 class Outgoing(NamedTuple):
-    """A message to send."""
+    """A message to send; without a value it deletes those of its key from a compacted topic."""
 
     topic: str
     partition: int
     key: bytes
-    value: bytes
+    value: bytes | None
     headers: Headers
 
 

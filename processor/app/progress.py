@@ -48,6 +48,10 @@ class FoldProgress:
         heapq.heappush(self._waiters.setdefault(partition, []), (offset, next(self._ties), waiter))
         await waiter
 
+    def go_back(self) -> None:
+        """What was folded in this epoch is lost and is folded again; nobody waits for it yet."""
+        self._next.clear()
+
     def check(self, epoch: int) -> None:
         """Raise EpochEnded if the partitions were assigned anew since then."""
         if self.epoch != epoch:

@@ -7,8 +7,8 @@ from there on Faust delivers, and what comes of it is emitted. Reading a range i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple, final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -34,14 +34,14 @@ class LogEnds(NamedTuple):
 
 @asynccontextmanager
 async def log_reader(
-    connection: Mapping[str, Any], partitions: list[int]
+    connection: Mapping[str, Any], partitions: list[int], topic: str = OPERATIONS
 ) -> AsyncIterator[AIOKafkaConsumer]:
-    """A consumer without a group, for ranges of the log.
+    """A consumer without a group, for ranges of the log or of another topic.
 
     Its partitions are assigned once: one that is stopped right after another assignment may never
     end (aiokafka 0.14 loses the cancellation of its fetches).
     """
-    places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
+    places = [TopicPartition(topic, partition) for partition in partitions]
     consumer = AIOKafkaConsumer(
         enable_auto_commit=False,
         auto_offset_reset="none",
@@ -62,20 +62,28 @@ async def log_ends(
 ) -> dict[int, LogEnds]:
     """Where the log of each partition begins and ends, and up to where the group has come."""
     places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
-    admin = AIOKafkaAdminClient(**connection)
-    await admin.start()
-    try:
-        committed = await _committed(admin, group, places)
-    finally:
-        await admin.close()
+    committed = await committed_offsets(connection, group, partitions)
     first = await reader.beginning_offsets(places)
     end = await reader.end_offsets(places)
     ends: dict[int, LogEnds] = {}
     for place in places:
-        known = committed.get(place)
-        reached = first[place] if known is None or known.offset < 0 else known.offset
+        reached = committed.get(place.partition, first[place])
         ends[place.partition] = LogEnds(first[place], reached, end[place])
     return ends
+
+
+async def committed_offsets(
+    connection: Mapping[str, Any], group: str, partitions: list[int]
+) -> dict[int, int]:
+    """Up to where the group has come in the log, of the partitions of which it has said so."""
+    places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
+    admin = AIOKafkaAdminClient(**connection)
+    await admin.start()
+    try:
+        found = await _committed(admin, group, places)
+    finally:
+        await admin.close()
+    return {place.partition: known.offset for place, known in found.items() if known.offset >= 0}
 
 
 async def _committed(
@@ -96,10 +104,10 @@ async def _committed(
 
 
 async def log_range(
-    reader: AIOKafkaConsumer, partition: int, start: int, stop: int
-) -> AsyncIterator[Delivered]:
+    reader: AIOKafkaConsumer, partition: int, start: int, stop: int, topic: str = OPERATIONS
+) -> AsyncGenerator[Delivered, None]:
     """The messages of a partition with start <= offset < stop, in order."""
-    place = TopicPartition(OPERATIONS, partition)
+    place = TopicPartition(topic, partition)
     if start >= stop:
         return
     reader.seek(place, start)
@@ -110,7 +118,7 @@ async def log_range(
                 for record in records:
                     if record.offset >= stop:
                         return
-                    yield Delivered(OPERATIONS, partition, record.offset, record.key, record.value)
+                    yield Delivered(topic, partition, record.offset, record.key, record.value)
     finally:
         reader.pause(place)
 
@@ -120,6 +128,7 @@ async def is_of_this_log(reader: AIOKafkaConsumer, position: Position, ends: Log
     offset = position.next_offset - 1
     if not ends.first <= offset < ends.end:
         return position.next_offset == ends.first == 0
-    async for message in log_range(reader, position.partition, offset, offset + 1):
-        return record_hash(message.value or b"") == position.record_hash
+    async with aclosing(log_range(reader, position.partition, offset, offset + 1)) as messages:
+        async for message in messages:
+            return record_hash(message.value or b"") == position.record_hash
     return False

@@ -138,9 +138,11 @@ class WorkerSettings(GateSettings):
     one tenant; `in_hand_max` the messages of one partition between delivery and acknowledgement;
     `records_max` the records of the conversations in memory. `instance` names the worker in its
     group, so that a restart within the session's time-out moves no partition. `replication` is what
-    the topics are checked for; `fetch_wait_ms` how long the broker may hold a fetch until messages come:
-    what comes meanwhile for a partition that is not part of the fetch waits as long.
+    the topics are checked for; `fetch_wait_ms` how long the broker may hold a fetch until messages
+    come: what comes meanwhile for a partition that is not part of the fetch waits as long.
     The log has one line for each event from level info on, with the claims only if `log_claims`.
+    `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
+    `snapshots`, or to `checkpoint_folder`, which all workers must see.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -162,6 +164,8 @@ class WorkerSettings(GateSettings):
     fetch_wait_ms: int = Field(default=20, ge=1)
     log_level: LogLevel = LogLevel.INFO
     log_claims: bool = False
+    checkpoint_seconds: float = Field(default=60.0, gt=0)
+    checkpoint_folder: Path | None = None
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:

@@ -17,6 +17,7 @@ import faust
 import structlog
 from faust.types import TP
 
+from processor.app.checkpoints import Recovery
 from processor.app.conversations import ConversationsOfWorker
 from processor.app.dispatcher import Dispatcher, Lane
 from processor.app.faust_app import App, address_of, consumer_runs, new_app
@@ -37,14 +38,16 @@ from processor.app.messages import (
 from processor.app.metrics import Gauge, Metrics
 from processor.app.partitions import partition_of
 from processor.app.progress import EpochEnded, FoldProgress
-from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
+from processor.app.publisher import Publisher
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
+from processor.app.shared_choice import shared_place
 from processor.app.tracing import Tracing
 from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreter
+from replay.errors import StoreError
 from schemas.log import LogEvent
 
 _log = structlog.get_logger(__name__)
@@ -69,6 +72,7 @@ class Worker:
         self._kafka = kafka
         self._connection = kafka.client_options()
         self._store = store
+        store.on_failure = self._crash
         self._sender = sender
         self._progress = FoldProgress()
         self._ready: dict[int, asyncio.Event] = {}
@@ -77,6 +81,12 @@ class Worker:
             lambda: gauges(self._app, self._intake, self._dispatcher, self._ready, store)
         )
         self._reduce = ReduceAgent(store, self._progress, self.metrics.refused, folded.tell)
+        place = shared_place(settings, self._connection, sender)
+        self._recovery = Recovery(
+            self._connection, settings.group, store, place, self._reduce, self._progress
+        )
+        self._publisher = Publisher(self._connection, settings.group, store, place)
+        self._publishing: asyncio.Task[None] | None = None
         self._interpret = InterpretAgent(
             log=self,
             dead_letters=self,
@@ -138,6 +148,10 @@ class Worker:
         self._partitions = await self._sender.partitions(UTTERANCES)
         self._app.finalize()
         await self._app.start()
+        self._publishing = asyncio.create_task(
+            self._publisher.run(self.settings.checkpoint_seconds)
+        )
+        self._publishing.add_done_callback(self._ended)
         _log.info("worker_started", group=self.settings.group, partitions=self._partitions)
 
     async def drain(self) -> None:
@@ -150,6 +164,12 @@ class Worker:
         await self._dispatcher.idle()
         await asyncio.gather(*self._tasks)
         await consumer.commit()
+        if self._publishing is not None:
+            self._publishing.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.drain_seconds_max / 2):
+                await self._publisher.publish()
+        await self._publisher.stop()
         await self._app.stop()
 
     def is_ready(self) -> bool:
@@ -181,6 +201,7 @@ class Worker:
         self._is_assigned = False
         self.conversations.new_epoch()
         self._store.forget_conversations()
+        await self._publisher.stop()
         await self._dispatcher.cancel()
 
     async def _on_rebalance_complete(self, *_: object, **__: object) -> None:
@@ -197,35 +218,11 @@ class Worker:
 
     async def _recover(self, partitions: list[int]) -> None:
         """Fold each partition up to where the group has come, unless a new epoch begins."""
-        epoch = self._progress.epoch
         with suppress(EpochEnded):
-            async with log_reader(self._connection, partitions) as reader:
-                ends = await log_ends(reader, self._connection, self.settings.group, partitions)
-                starts = await self._starts(reader, ends)
-                for partition, (_, committed, end) in ends.items():
-                    self._progress.check(epoch)
-                    self._progress.advance(partition, starts[partition])
-                    async for message in log_range(reader, partition, starts[partition], committed):
-                        self._progress.check(epoch)
-                        await self._reduce.fold(message)
-                    self._progress.check(epoch)
-                    self._progress.advance(partition, committed)
-                    ready = self._ready[partition]
-                    self._in_background(self._tell_when_folded(partition, end, ready))
-
-    async def _starts(self, reader: Any, ends: dict[int, LogEnds]) -> dict[int, int]:
-        """Where to go on folding each partition; a store of another log is thrown away."""
-        positions = await self._store.positions(list(ends))
-        for partition, position in positions.items():
-            if not await is_of_this_log(reader, position, ends[partition]):
-                _log.warning("store_of_another_log", partition=partition)
-                await self._store.start_again()
-                positions = {}
-                break
-        return {
-            partition: positions[partition].next_offset if partition in positions else first
-            for partition, (first, _, _) in ends.items()
-        }
+            for partition, end in (await self._recovery.run(partitions)).items():
+                ready = self._ready[partition]
+                self._in_background(self._tell_when_folded(partition, end, ready))
+            self._publisher.begin(partitions)
 
     async def _tell_when_folded(self, partition: int, end: int, ready: asyncio.Event) -> None:
         if end > 0:
@@ -258,7 +255,7 @@ class Worker:
             return
         try:
             folded = await self._reduce.fold(message)
-        except PartitionStopped as stopped:
+        except (PartitionStopped, StoreError) as stopped:
             self._crash(stopped)
             return
         except EpochEnded:

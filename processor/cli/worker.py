@@ -6,10 +6,11 @@ import asyncio
 import logging
 import os
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import click
+import structlog
 
 from processor.app.embedded_broker import EmbeddedBroker
 from processor.app.local_store import LocalStore
@@ -26,7 +27,11 @@ from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.output import complain, write_json
 from processor.interpreter.port import Interpreter
+from replay.errors import StoreError
 
+_log = structlog.get_logger(__name__)
+
+CLOSE_SECONDS_MAX = 10.0
 STOPPED_BY_LOG = 3
 """The status when the log holds what this version does not understand."""
 
@@ -90,8 +95,12 @@ async def serve(
             if isinstance(failure, PartitionStopped):
                 complain(str(failure))
                 _leave(STOPPED_BY_LOG)
-            assert failure is not None
-            raise failure
+            _log.error("worker_failed", exc_info=failure)
+            with suppress(TimeoutError, StoreError):
+                async with asyncio.timeout(CLOSE_SECONDS_MAX):
+                    await stack.aclose()
+            complain(f"{type(failure).__name__}: {failure}")
+            _leave(1)
         try:
             async with asyncio.timeout(settings.drain_seconds_max):
                 await web.stop()

@@ -7,7 +7,8 @@ grounded flags are rebuilt from that.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 from processor.engine.canonical import dispute_values, problem_posed, record_introduction
 from processor.engine.conversation import Conversation
@@ -18,7 +19,7 @@ from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
-from schemas.wire import canonical_bytes, decode_atoms, decode_formula, decode_json
+from schemas.wire import canonical_bytes, canonical_list, decode_atoms, decode_formula, decode_json
 
 SNAPSHOT_FORMAT = 1
 """Part of every snapshot; one of another format is not read but folded again from the log."""
@@ -32,39 +33,69 @@ class SnapshotFormatError(ValueError):
     """The bytes are a snapshot of another format."""
 
 
-def dump(conversation: Conversation) -> bytes:
-    """The conversation as canonical bytes."""
+@final
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A conversation at one moment, quickly taken; `encode` may follow on another thread.
+
+    What a record was introduced with does not change and its trail only grows, so a record and the
+    length of its trail say all there is; what does change is copied.
+    """
+
+    head: dict[str, Any]
+    utterances: list[tuple[str, bytes]]
+    records: list[tuple[Record, int]]
+    updates: list[Update]
+
+
+def capture(conversation: Conversation) -> Capture:
+    """Take hold of the conversation as it is now, between two transitions."""
     state = conversation.state
+    head = {
+        "format": SNAPSHOT_FORMAT,
+        "tenant_id": conversation.tenant_id,
+        "conversation_id": conversation.conversation_id,
+        "sequence": conversation.sequence,
+        "turn": conversation.turn,
+        "digest": conversation.digest,
+        "is_erased": conversation.is_erased,
+        "missing": list(conversation.missing.items()),
+        "roles": list(state.roles.items()),
+        "attacks": list(state.attacks),
+        "problems": [
+            [*problem_posed(problem), list(problem.answers)] for problem in state.problems.values()
+        ],
+        "disputes": [dispute_values(dispute) for dispute in state.disputes],
+        "awareness": [
+            state.awareness.canonical(proposition) for proposition in state.awareness.propositions()
+        ],
+    }
+    return Capture(
+        head,
+        list(conversation.utterances.items()),
+        [(record, len(record.trail)) for record in state.records.values()],
+        list(state.model.updates()),
+    )
+
+
+def encode(captured: Capture) -> bytes:
+    """What was captured as canonical bytes."""
     return canonical_bytes(
         {
-            "format": SNAPSHOT_FORMAT,
-            "tenant_id": conversation.tenant_id,
-            "conversation_id": conversation.conversation_id,
-            "sequence": conversation.sequence,
-            "turn": conversation.turn,
-            "digest": conversation.digest,
-            "is_erased": conversation.is_erased,
-            "utterances": [
-                (utterance, digest.hex()) for utterance, digest in conversation.utterances.items()
-            ],
-            "missing": list(conversation.missing.items()),
-            "roles": list(state.roles.items()),
-            "records": [
-                [*record_introduction(record), [tuple(entry) for entry in record.trail]]
-                for record in state.records.values()
-            ],
-            "attacks": list(state.attacks),
-            "problems": [
-                [*problem_posed(problem), problem.answers] for problem in state.problems.values()
-            ],
-            "disputes": [dispute_values(dispute) for dispute in state.disputes],
-            "updates": [update.to_canonical() for update in state.model.updates()],
-            "awareness": [
-                state.awareness.canonical(proposition)
-                for proposition in state.awareness.propositions()
-            ],
+            **captured.head,
+            "utterances": [(utterance, digest.hex()) for utterance, digest in captured.utterances],
+            "records": canonical_list(
+                [*record_introduction(record), [tuple(entry) for entry in record.trail[:length]]]
+                for record, length in captured.records
+            ),
+            "updates": canonical_list(update.to_canonical() for update in captured.updates),
         }
     )
+
+
+def dump(conversation: Conversation) -> bytes:
+    """The conversation as canonical bytes."""
+    return encode(capture(conversation))
 
 
 def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:

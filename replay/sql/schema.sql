@@ -50,6 +50,15 @@ CREATE TABLE IF NOT EXISTS positions (
     record_hash VARCHAR NOT NULL    -- SHA-256 of the record before it
 );
 
+CREATE TABLE IF NOT EXISTS places ( -- only in the store of a worker
+    partition INTEGER NOT NULL,
+    next_offset BIGINT NOT NULL,    -- the conversation's events before this offset are here
+    record_hash VARCHAR NOT NULL,   -- SHA-256 of the record before this offset
+    tenant_id VARCHAR NOT NULL,
+    conversation_id VARCHAR NOT NULL,
+    sequence BIGINT NOT NULL        -- the last of them
+);
+
 CREATE OR REPLACE VIEW turns AS
 SELECT tenant_id, conversation_id, turn, sequence,
        data->>'$.utterance_id' AS utterance_id,
