@@ -50,9 +50,10 @@ test: setup kafka ## run the tests; the end of the output says what was left out
 test-full: setup kafka ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
-bench: setup kafka ## run the measurements
+bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
-	$(BIN)/python -m tests.benchmarks.core $(ARGS)
+	$(BIN)/python -m tests.benchmarks.core
+	$(BIN)/python -m tests.benchmarks.pipeline
 
 lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """What the worker is compared with, each a process: `python -m tests.benchmarks.subjects`.
 
-`faust`: two empty agents, chained by one send. `loop`: the same reads and writes in a bare loop of
-aiokafka. Both acknowledge what is done in batches, and run until they are killed.
+`faust`: two empty agents of a plain Faust app, chained by one send. `loop`: the same reads and
+writes in a bare loop of aiokafka. Both acknowledge what is done in batches, and run until they are
+killed.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ import asyncio
 import sys
 from typing import Any
 
+import faust
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from processor.app.faust_app import new_app
 from processor.app.messages import OPERATIONS, UTTERANCES
-from processor.app.settings import KafkaSettings, WorkerSettings
 
 BATCH = 500
 GROUP = "standfast"
@@ -29,7 +29,16 @@ def producer(bootstrap: str) -> AIOKafkaProducer:
 
 async def faust_agents(bootstrap: str) -> None:
     """Forward every utterance to the log, and read the log."""
-    app = new_app(WorkerSettings(group=GROUP), KafkaSettings(bootstrap=bootstrap))
+    app = faust.App(
+        GROUP,
+        broker=f"aiokafka://{bootstrap}",
+        store="memory://",
+        web_enabled=False,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        stream_wait_empty=False,
+        consumer_auto_offset_reset="earliest",
+    )
     sender = producer(bootstrap)
     await sender.start()
     raw = {"key_type": bytes, "value_type": bytes, "key_serializer": "raw"}

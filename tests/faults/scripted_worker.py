@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -114,7 +115,7 @@ def main() -> None:
     )
     configure_logs()
     settings, kafka = worker_settings({}), kafka_settings()
-    run_async(lambda stop: serve(settings, kafka, stop, interpreter=interpreter))
+    sys.exit(run_async(lambda stop: serve(settings, kafka, stop, interpreter=interpreter)))
 
 
 if __name__ == "__main__":

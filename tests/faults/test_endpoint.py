@@ -102,3 +102,30 @@ def test_an_endpoint_that_fails_for_a_minute_is_waited_for(
 ) -> None:
     """The same with a minute of each fault."""
     work_through_faults(empty_kafka, tmp_path, seconds=60.0)
+
+
+def test_a_worker_whose_calls_do_not_end_stops_in_time(empty_kafka: Kafka, tmp_path: Path) -> None:
+    """Asked to stop with calls in flight it is gone at the deadline; the next one loses nothing."""
+    bootstrap, drain_seconds = empty_kafka.bootstrap, 4.0
+    make_topics(bootstrap)
+    said = [as_text(dict(each)) for each in seeded_stream(10, 120, CONVERSATIONS)]
+    with Endpoint() as endpoint:
+        endpoint.mode = "hangs"
+        settings = {
+            "STANDFAST_SCRIPT_ENDPOINT": endpoint.url,
+            "STANDFAST_WORKER_DRAIN_SECONDS_MAX": str(drain_seconds),
+        }
+        one, two = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
+        with running_worker(bootstrap, one, SCRIPTED_WORKER, **settings) as worker:
+            say(bootstrap, said)
+            while not endpoint.calls:
+                time.sleep(0.1)
+            asked = time.monotonic()
+            assert stop(worker) == 1
+            assert time.monotonic() - asked < drain_seconds + 5
+        assert "not drained in 4 s" in one.with_suffix(".log").read_text()
+        endpoint.mode = "works"
+        with running_worker(bootstrap, two, SCRIPTED_WORKER, **settings) as worker:
+            wait_until_done(bootstrap)
+            assert stop(worker) == 0
+    assert_nothing_lost(bootstrap, PARTITIONS)
