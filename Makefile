@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
 KAFKA := build/kafka/fetched
 ARGS ?=
-# The tests run in two processes; those that need Apache Kafka share one of them, and its broker.
-IN_PARALLEL := -n 2 --dist loadgroup
+# The tests run in two processes, each with a broker of its own.
+IN_PARALLEL := -n 2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka test test-full bench lint lock schemas clean

@@ -75,9 +75,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=out)
             items[:] = [item for item in items if not _belongs(item, group.marker)]
     config.stash[LEFT_OUT] = counts
-    for item in items:
-        if _belongs(item, "kafka") or "broker" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("kafka"))  # one process, hence one broker
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
