@@ -9,3 +9,7 @@ class StoreError(RuntimeError):
 
 class StoreBusyError(StoreError):
     """Another process has the file open; the file itself is sound."""
+
+
+class NotKeptError(StoreError):
+    """The file is sound and does not reach back that far: it goes on from a shared checkpoint."""

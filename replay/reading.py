@@ -23,7 +23,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
-from replay.errors import StoreError
+from replay.errors import NotKeptError, StoreError
 from schemas.ids import conversation_key
 from schemas.wire import decode_log_event
 
@@ -194,10 +194,9 @@ class ConversationReader:
         )
         if origin is None:
             return self._bad_event(sequence, "is missing")
-        return self._bad_event(
-            sequence,
-            f"is missing: this store goes on from a shared checkpoint at event {origin}; "
-            "the topic operations has what was before",
+        return NotKeptError(
+            f"{self._path}: event {sequence} of {self._name()} is missing: this store goes on from "
+            f"a shared checkpoint at event {origin}; the topic operations has what was before"
         )
 
     def _bad_event(self, sequence: int, what: str) -> StoreError:

@@ -22,7 +22,7 @@ from processor.app.shared_set import SharedSet
 from processor.engine.fold import Refused
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
 from replay.batch import Position
-from replay.errors import StoreBusyError, StoreError
+from replay.errors import NotKeptError, StoreBusyError, StoreError
 from replay.sharing import TakenIn
 from replay.store import Store
 from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, seal
@@ -153,7 +153,7 @@ def test_a_store_goes_on_with_what_another_shares(tmp_path: Path) -> None:
     with Store(tmp_path / "other.duckdb.damaged", read_only=True) as other:
         assert other.conversation_at("t", "long", 34) is not None
         for turn in (0, 5):
-            with pytest.raises(StoreError, match="goes on from a shared checkpoint at event 27"):
+            with pytest.raises(NotKeptError, match="a shared checkpoint at event 27"):
                 other.conversation_at("t", "long", turn)
         assert other.conversation_at("t", "short", 1) is not None
 

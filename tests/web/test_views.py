@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from processor.app.local_store import LocalStore
+from replay.errors import NotKeptError
 from tests.kafka.software import ROOT
 from tests.web.fake import HERE, Client, FakeConversations, observe, run, serving, statement
 
@@ -215,3 +216,21 @@ def test_views_of_one_tenant_wait_for_each_other_and_for_nobody_else() -> None:
 
 async def _livez(client: Client) -> tuple[int, Any]:
     return await client.get("/livez")
+
+
+def test_a_turn_from_before_the_workers_checkpoint_is_a_problem_of_its_own() -> None:
+    """The worker does not have it, which is no failure; the answer names no file."""
+
+    async def main() -> tuple[int, Any]:
+        said = FakeConversations()
+
+        async def not_kept(*_: object) -> None:
+            raise NotKeptError("/srv/store.duckdb: event 1 is missing")
+
+        said.copied = not_kept  # type: ignore[method-assign,assignment]
+        async with serving(said) as client:
+            return await client.get(f"{INCIDENT}/state?turn=1")
+
+    status, problem = run(main())
+    assert (status, problem["type"].rsplit("/")[-1].rsplit(":")[-1]) == (404, "not-kept")
+    assert "/srv" not in str(problem)

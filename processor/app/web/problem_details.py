@@ -34,6 +34,7 @@ class Kind(Enum):
     FORBIDDEN = _What(403, "the token does not allow this")
     NOT_FOUND = _What(404, "there is no such resource")
     NO_CONVERSATION = _What(404, "there is no such conversation, or it has not reached that turn")
+    NOT_KEPT = _What(404, "the worker began from a checkpoint and does not have that turn")
     NO_RECORD = _What(404, "the conversation has no such record")
     NOT_ALLOWED = _What(405, "the resource has no such method")
     TOO_SLOW = _What(408, "the body did not come in time")

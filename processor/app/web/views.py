@@ -14,6 +14,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
 from processor.render.answers import affected_answer, context_answer, record_answer
 from processor.render.view import state_view
+from replay.errors import NotKeptError
 from schemas.http import AffectedQuery, ContextQuery, ViewQuery
 from schemas.wire import canonical_bytes
 
@@ -51,6 +52,8 @@ async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation],
             )
     except UnknownRecordError as unknown:
         raise ProblemRaised(Kind.NO_RECORD, place="record") from unknown
+    except NotKeptError as earlier:
+        raise ProblemRaised(Kind.NOT_KEPT, place="turn") from earlier
     if seen is None:
         raise ProblemRaised(Kind.NO_CONVERSATION)
     return seen
