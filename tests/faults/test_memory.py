@@ -26,8 +26,8 @@ UTTERANCES = 2
 """That each conversation has."""
 WEIGHT = 8 + RECORDS * UTTERANCES
 """Of a conversation, in records."""
-MARGIN_MB = 24
-"""What the second half may add: buffers that are fuller at one time than at another."""
+MARGIN_MB = 48
+"""What the second half may add, buffers that are fuller than before; unbounded it adds 105."""
 
 
 def utterances(first: int, count: int) -> Iterator[dict[str, Any]]:

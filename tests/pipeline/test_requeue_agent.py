@@ -46,10 +46,13 @@ class KeptLog(MemoryLog):
         return len(self.events)
 
 
+REQUEUED = (("requeued", b"0/7"),)
+
+
 def requeue(log: MemoryLog, model: Scripted | None, value: bytes) -> None:
     """Deliver an utterance as `dead-letters requeue` sends it."""
     agent = InterpretAgent(log=log, dead_letters=log, interpreter=model)
-    asyncio.run(agent.handle(Delivered("utterances", 0, 99, b"default/c", value, True)))
+    asyncio.run(agent.handle(Delivered("utterances", 0, 99, b"default/c", value, REQUEUED)))
 
 
 def failed_first() -> KeptLog:
