@@ -56,6 +56,8 @@ async def admin_client(settings: KafkaSettings) -> AsyncIterator[Any]:
     try:
         yield admin
     except (KafkaError, TimeoutError) as failed:
-        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
+        is_passing = not isinstance(failed, KafkaError) or failed.retriable
+        problem = f"{settings.bootstrap}: {failed or 'no answer'}"
+        raise BrokerError(problem, is_passing=is_passing) from failed
     finally:
         await admin.close()

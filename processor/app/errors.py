@@ -8,4 +8,11 @@ class SettingsError(Exception):
 
 
 class BrokerError(Exception):
-    """The brokers cannot be reached or refuse; `str(error)` says which and why."""
+    """The brokers cannot be reached or refuse; `str(error)` says which and why.
+
+    `is_passing` if a broker that restarts answers so.
+    """
+
+    def __init__(self, problem: str, *, is_passing: bool = False) -> None:
+        super().__init__(problem)
+        self.is_passing = is_passing

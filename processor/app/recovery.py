@@ -7,10 +7,11 @@ from there on Faust delivers, and what comes of it is emitted. Reading a range i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
+import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
@@ -21,6 +22,10 @@ from replay.batch import Position, record_hash
 FETCH_BYTES_MAX = 16 * 1_048_576
 POLL_MS = 500
 RETRY_S = 0.5
+
+Answer = TypeVar("Answer")
+
+_log = structlog.get_logger(__name__)
 
 
 @final
@@ -42,13 +47,22 @@ async def log_reader(
     end (aiokafka 0.14 loses the cancellation of its fetches).
     """
     places = [TopicPartition(topic, partition) for partition in partitions]
-    consumer = AIOKafkaConsumer(
-        enable_auto_commit=False,
-        auto_offset_reset="none",
-        max_partition_fetch_bytes=FETCH_BYTES_MAX,
-        **connection,
-    )
-    await consumer.start()
+
+    async def started() -> AIOKafkaConsumer:
+        consumer = AIOKafkaConsumer(
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            max_partition_fetch_bytes=FETCH_BYTES_MAX,
+            **connection,
+        )
+        try:
+            await consumer.start()
+        except KafkaError:
+            await consumer.stop()
+            raise
+        return consumer
+
+    consumer = await waiting_out(started)
     try:
         consumer.assign(places)
         consumer.pause(*places)
@@ -77,30 +91,32 @@ async def committed_offsets(
 ) -> dict[int, int]:
     """Up to where the group has come in the log, of the partitions of which it has said so."""
     places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
-    admin = AIOKafkaAdminClient(**connection)
-    await admin.start()
-    try:
-        found = await _committed(admin, group, places)
-    finally:
-        await admin.close()
-    return {place.partition: known.offset for place, known in found.items() if known.offset >= 0}
 
-
-async def _committed(
-    admin: AIOKafkaAdminClient, group: str, places: list[TopicPartition]
-) -> dict[TopicPartition, Any]:
-    """What the group has committed; its coordinator may be moving, then it is asked again."""
-    while True:
+    async def ask() -> dict[TopicPartition, Any]:
+        admin = AIOKafkaAdminClient(**connection)
         try:
+            await admin.start()
             found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
                 group, partitions=places
             )
+        finally:
+            await admin.close()
+        return found
+
+    found = await waiting_out(ask)
+    return {place.partition: known.offset for place, known in found.items() if known.offset >= 0}
+
+
+async def waiting_out(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask until there is an answer: a broker that restarts, or hands on its work, comes back."""
+    while True:
+        try:
+            return await ask()
         except KafkaError as failure:
             if not failure.retriable:
                 raise
+            _log.warning("broker_waited_for", error=type(failure).__name__)
             await asyncio.sleep(RETRY_S)
-        else:
-            return found
 
 
 async def log_range(

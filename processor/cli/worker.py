@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
@@ -13,12 +14,13 @@ import click
 import structlog
 
 from processor.app.embedded_broker import EmbeddedBroker
+from processor.app.errors import BrokerError
 from processor.app.local_store import LocalStore
 from processor.app.logs import configure_logs
 from processor.app.reduce_agent import PartitionStopped
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
-from processor.app.topics import Layout, check
+from processor.app.topics import Layout, Mismatch, check
 from processor.app.tracing import closing_traces
 from processor.app.web.health import metrics_route
 from processor.app.web.server import WebServer
@@ -32,6 +34,8 @@ from replay.errors import StoreError
 _log = structlog.get_logger(__name__)
 
 CLOSE_SECONDS_MAX = 10.0
+RESTART_SECONDS_MAX = 60.0
+"""How long a broker that does not answer properly is waited for at the start."""
 STOPPED_BY_LOG = 3
 """The status when the log holds what this version does not understand."""
 
@@ -117,13 +121,26 @@ async def serve(
 async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:
     """Refuse to start on topics that are not as they should be."""
     layout = Layout(None, settings.replication, tuple(sorted(settings.alert_tenants)))
-    mismatches = await check(kafka, layout)
+    mismatches = await _check_patiently(kafka, layout)
     if mismatches:
         raise BadInputError(
             f"{mismatches[0]} (and {len(mismatches) - 1} more); see standfast topics check"
             if len(mismatches) > 1
             else f"{mismatches[0]}; see standfast topics check"
         )
+
+
+async def _check_patiently(kafka: KafkaSettings, layout: Layout) -> tuple[Mismatch, ...]:
+    """Check the topics, again for some time while a broker restarts."""
+    deadline = time.monotonic() + RESTART_SECONDS_MAX
+    while True:
+        try:
+            return await check(kafka, layout)
+        except BrokerError as failure:
+            if not failure.is_passing or time.monotonic() > deadline:
+                raise
+            _log.warning("broker_waited_for", error=str(failure))
+            await asyncio.sleep(1)
 
 
 def _printable(settings: KafkaSettings | WorkerSettings) -> object:
