@@ -17,6 +17,9 @@ from schemas.log import Rejection
 
 FAILURES_MAX = 10_000
 """How many failing records the verdicts of one log event name together, an equal share each."""
+SUPPORT_MAX = 25_000
+"""How many ids of support the verdicts of one candidate tell together, the first claims first: with
+the longest ids a verdict that has them all fits its topic."""
 PATH_IDS_MAX = 256
 """A longer support path is given by its two ends."""
 MISSING_TURNS_MAX = 100
@@ -164,7 +167,8 @@ class TurnEvent(_Derived):
 class VerdictEvent(_Derived):
     """The answer to a check: a claim of a candidate, or a decision whose grounding changed.
 
-    `failures` are the nearest failing records, by id; all of them if `failures_complete`.
+    `failures` are the nearest failing records, by id; all of them if `failures_complete`. `support`
+    is the whole closure if `support_complete`, else its first ids.
     """
 
     TYPE: ClassVar[str] = "standfast.verdict.v1"
@@ -174,6 +178,7 @@ class VerdictEvent(_Derived):
     outcome: Outcome
     grade: Grade | None
     support: Ids
+    support_complete: bool = True
     failures: Annotated[tuple[Failure, ...], Field(max_length=FAILURES_MAX)]
     failures_complete: bool = True
     reason: VerdictReason | None

@@ -388,6 +388,7 @@ DERIVED_EVENTS = st.one_of(
         grade=st.none() | st.sampled_from(derived.Grade),
         support=IDS,
         failures=_tuples(FAILURES),
+        support_complete=st.booleans(),
         failures_complete=st.booleans(),
         reason=st.none() | st.sampled_from(derived.VerdictReason),
         disputed=IDS,

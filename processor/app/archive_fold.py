@@ -93,7 +93,7 @@ class ArchiveFold:
         if isinstance(derived, Refused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:
                 newer = f"rules version {event.rules_version}"
-                raise PartitionStopped(newer_at(delivered, newer))
+                raise PartitionStopped(newer_at(delivered, newer), delivered.partition)
             return
         batch.add_log(conversation, event, canonical_bytes(event))
         for number, each in enumerate(derived):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any, NamedTuple, final
 
@@ -18,7 +18,7 @@ import structlog
 from processor.app.local_store import LocalStore
 from processor.app.progress import FoldProgress
 from processor.app.recovery import LogEnds, is_of_this_log, log_ends, log_range, log_reader
-from processor.app.reduce_agent import ReduceAgent
+from processor.app.reduce_agent import PartitionStopped, ReduceAgent
 from processor.app.shared_place import Record, SharedPlace, SharedPlaceError
 from processor.app.shared_set import SharedSet
 from replay.batch import Position
@@ -59,28 +59,36 @@ class Recovery:
         self._reduce = reduce_agent
         self._progress = progress
 
-    async def run(self, partitions: list[int]) -> dict[int, int]:
+    async def run(
+        self, partitions: list[int], on_stopped: Callable[[PartitionStopped], None]
+    ) -> dict[int, int]:
         """Fold each partition up to the group's place; the end that each log had.
 
-        A store that turns out to be damaged is set aside, and the log alone is believed. Raises
-        EpochEnded, PartitionStopped.
+        A store that turns out to be damaged is set aside, and the log alone is believed.
+        `on_stopped` is told of each partition that cannot be folded that far. Raises EpochEnded.
         """
         epoch = self._progress.epoch
         async with log_reader(self._connection, partitions) as reader:
             ends = await log_ends(reader, self._connection, self._group, partitions)
             try:
-                await self._recover(reader, ends, epoch, with_shared=True)
+                await self._recover(reader, ends, epoch, on_stopped, with_shared=True)
             except StoreError:
                 self._progress.check(epoch)
                 if not self._store.is_damaged:  # a full disk is no damage
                     raise
                 await self._store.set_aside()
                 self._progress.go_back()
-                await self._recover(reader, ends, epoch, with_shared=False)
+                await self._recover(reader, ends, epoch, on_stopped, with_shared=False)
         return {partition: each.end for partition, each in ends.items()}
 
     async def _recover(
-        self, reader: Any, ends: dict[int, LogEnds], epoch: int, *, with_shared: bool
+        self,
+        reader: Any,
+        ends: dict[int, LogEnds],
+        epoch: int,
+        on_stopped: Callable[[PartitionStopped], None],
+        *,
+        with_shared: bool,
     ) -> None:
         positions = await self._own_positions(reader, ends)
         for partition, each in ends.items():
@@ -91,7 +99,11 @@ class Recovery:
                 start = await self._from_shared(reader, partition, each, start, epoch)
             self._progress.check(epoch)
             self._progress.advance(partition, start.offset)
-            folded = await self._fold(reader, partition, start.offset, each.committed, epoch)
+            try:
+                folded = await self._fold(reader, partition, start.offset, each.committed, epoch)
+            except PartitionStopped as stopped:
+                on_stopped(stopped)
+                continue
             self._progress.advance(partition, each.committed)
             _log.info(
                 "recovered",

@@ -13,8 +13,11 @@ from faust.assignor.partition_assignor import PartitionAssignor
 from faust.sensors import Monitor
 from faust.transport.consumer import Consumer
 from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 from mode.services import WaitResults
 
+from processor.app.intake import Place
+from processor.app.messages import Delivered
 from processor.app.settings import KafkaSettings, WorkerSettings
 
 SESSION_SECONDS = 10.0
@@ -146,6 +149,30 @@ def address_of(app: App, topic: str, partition: int) -> str | None:
         if partition in partitions.get(topic, ()):
             return str(address)
     return None
+
+
+@final
+class ConsumerFlow:
+    """Stops and resumes fetching of a partition."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    def stop(self, place: Place) -> None:
+        """Fetch no more from it."""
+        self._app.consumer.on_buffer_full(TP(*place))
+
+    def resume(self, place: Place) -> None:
+        """Fetch from it again."""
+        self._app.consumer.on_buffer_drop(TP(*place))
+
+
+def delivered(event: faust.Event) -> Delivered:
+    """The message of one of Faust's events."""
+    message = event.message
+    place = (message.topic, message.partition, message.offset)
+    headers = dict(message.headers or ())  # Faust hands them on as a list or a mapping
+    return Delivered(*place, message.key, message.value, tuple(headers.items()))
 
 
 def _credentials(kafka: KafkaSettings) -> Any:

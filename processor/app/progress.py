@@ -57,6 +57,11 @@ class FoldProgress:
         if self.epoch != epoch:
             raise EpochEnded
 
+    def stop(self, partition: int) -> None:
+        """The partition is not folded any further in this epoch; who waits is cancelled."""
+        for _, _, waiter in self._waiters.pop(partition, []):
+            waiter.cancel()
+
     def new_epoch(self) -> None:
         """No partition is ours until it is assigned anew; who waits is told by cancellation."""
         self.epoch += 1

@@ -36,6 +36,10 @@ _KNOWN = {match[1]: int(match[2]) for match in map(_TYPE.match, LOG_TYPES) if ma
 class PartitionStopped(Exception):  # noqa: N818 - it says what happened
     """The log holds an event of a newer version; `str(error)` says which and where."""
 
+    def __init__(self, problem: str, partition: int) -> None:
+        super().__init__(problem)
+        self.partition = partition
+
 
 class Keeper(Protocol):
     """Where a worker keeps what it folded."""
@@ -108,7 +112,8 @@ class ReduceAgent:
         derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:
-                raise PartitionStopped(newer_at(message, f"rules version {event.rules_version}"))
+                what = f"rules version {event.rules_version}"
+                raise PartitionStopped(newer_at(message, what), message.partition)
             _log.info("event_refused", **_place(message), reason=derived.reason.value)
             self.on_refused(derived.reason)
             return None
@@ -127,7 +132,7 @@ def read_log_event(message: Delivered) -> LogEvent | None:
     except WireError as invalid:
         newer = _newer_type(message.value)
         if newer is not None:
-            raise PartitionStopped(newer_at(message, newer)) from invalid
+            raise PartitionStopped(newer_at(message, newer), message.partition) from invalid
         _log.warning("log_bytes_skipped", **_place(message), problem=str(invalid))
         return None
     if message.key != conversation_key(event.tenant_id, event.conversation_id).encode():

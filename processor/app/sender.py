@@ -8,7 +8,7 @@ never take is given back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, final
 
 import structlog
@@ -17,6 +17,7 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from aiokafka.structs import RecordMetadata
 
 from processor.app.messages import Outgoing
+from schemas.topics import TOPICS
 
 _log = structlog.get_logger(__name__)
 
@@ -31,6 +32,21 @@ Sending: TypeAlias = "asyncio.Future[RecordMetadata]"
 
 class MessageTooLarge(Exception):  # noqa: N818 - it says what is wrong
     """The topic does not take a message of that size."""
+
+
+_LIMITS = {topic.name: topic.message_bytes_max for topic in TOPICS}
+_OVERHEAD_BYTES = 200
+
+
+def _limit(topic: str) -> int:
+    """What the topic takes. A broker that refuses a message breaks the sequence of the producer."""
+    return min(_LIMITS.get(topic.partition(".")[0], REQUEST_BYTES_MAX), REQUEST_BYTES_MAX)
+
+
+def _size(message: Outgoing) -> int:
+    """At most what the message takes on the broker, with its batch."""
+    headers = sum(len(name) + len(value) + 10 for name, value in message.headers)
+    return len(message.key) + len(message.value or b"") + headers + _OVERHEAD_BYTES
 
 
 @final
@@ -61,8 +77,27 @@ class Sender:
         """Send a message; its offset, once the broker has it. Raises MessageTooLarge."""
         return await self.confirmed(message, await self.begin(message))
 
+    async def send_all(self, messages: Sequence[Outgoing]) -> list[Outgoing]:
+        """Send messages together; those that their topics do not take, when the rest is there."""
+        too_large: list[Outgoing] = []
+        begun: list[tuple[Outgoing, Sending]] = []
+        for message in messages:
+            try:
+                begun.append((message, await self.begin(message)))
+            except MessageTooLarge:
+                too_large.append(message)
+        for message, sending in begun:
+            try:
+                await self.confirmed(message, sending)
+            except MessageTooLarge:
+                too_large.append(message)
+        return too_large
+
     async def begin(self, message: Outgoing) -> Sending:
         """Take a message into the next batch, in the order of calls. Raises MessageTooLarge."""
+        size = _size(message)
+        if size > _limit(message.topic):
+            raise MessageTooLarge(f"{size:,} bytes for the topic {message.topic}")
         while True:
             try:
                 sending: Sending = await self._producer.send(

@@ -9,6 +9,7 @@ delivers anything.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, final
@@ -20,11 +21,18 @@ from faust.types import TP
 from processor.app.checkpoints import Recovery
 from processor.app.conversations import ConversationsOfWorker
 from processor.app.dispatcher import Dispatcher, Lane
-from processor.app.faust_app import App, address_of, consumer_runs, new_app
+from processor.app.faust_app import (
+    App,
+    ConsumerFlow,
+    address_of,
+    consumer_runs,
+    delivered,
+    new_app,
+)
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gauges import gauges
-from processor.app.intake import Intake, Place
-from processor.app.interpret import Unusable
+from processor.app.intake import Intake
+from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import EventTooLarge, InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.messages import (
@@ -76,6 +84,7 @@ class Worker:
         self._sender = sender
         self._progress = FoldProgress()
         self._ready: dict[int, asyncio.Event] = {}
+        self._stopped: set[int] = set()
         folded = FoldedUtterances()
         self.metrics = Metrics(
             lambda: gauges(self._app, self._intake, self._dispatcher, self._ready, store)
@@ -99,7 +108,7 @@ class Worker:
             on_crash=self._crash,
         )
         self._app = self._new_app()
-        self._intake = Intake(_ConsumerFlow(self._app), settings.in_hand_max)
+        self._intake = Intake(ConsumerFlow(self._app), settings.in_hand_max)
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_assigned = False
         self._endpoint_answers = True
@@ -198,6 +207,7 @@ class Worker:
         self._progress.new_epoch()
         self._intake.forget()
         self._ready = {}
+        self._stopped.clear()
         self._is_assigned = False
         self.conversations.new_epoch()
         self._store.forget_conversations()
@@ -219,10 +229,22 @@ class Worker:
     async def _recover(self, partitions: list[int]) -> None:
         """Fold each partition up to where the group has come, unless a new epoch begins."""
         with suppress(EpochEnded):
-            for partition, end in (await self._recovery.run(partitions)).items():
+            ends = await self._recovery.run(partitions, self._stop_partition)
+            for partition in ends.keys() - self._stopped:
                 ready = self._ready[partition]
-                self._in_background(self._tell_when_folded(partition, end, ready))
+                self._in_background(self._tell_when_folded(partition, ends[partition], ready))
             self._publisher.begin(partitions)
+
+    def _stop_partition(self, stopped: PartitionStopped) -> None:
+        """Its log cannot be read on: it waits, not ready, for a newer worker; the others go on."""
+        partition = stopped.partition
+        _log.error("partition_stopped", partition=partition, reason=str(stopped))
+        self._stopped.add(partition)
+        self._ready[partition] = asyncio.Event()
+        for topic in (UTTERANCES, OPERATIONS):
+            self._app.consumer.on_buffer_full(TP(topic, partition))
+        self._progress.stop(partition)
+        self._in_background(self._dispatcher.cancel(frozenset({partition})))
 
     async def _tell_when_folded(self, partition: int, end: int, ready: asyncio.Event) -> None:
         if end > 0:
@@ -231,9 +253,13 @@ class Worker:
 
     # -- the agents -------------------------------------------------------------------------------
 
+    def _take_in(self, message: Delivered, event: faust.Event) -> Callable[[], None] | None:
+        is_stopped = message.partition in self._stopped
+        return None if is_stopped else self._intake.take(message, event)
+
     async def _take_utterance(self, event: faust.Event) -> None:
-        message = _delivered(event)
-        done = self._intake.take(message, event)
+        message = delivered(event)
+        done = self._take_in(message, event)
         if done is None:
             return
         tenant, _, conversation = (message.key or b"").decode(errors="replace").partition("/")
@@ -249,23 +275,32 @@ class Worker:
         self._dispatcher.submit(Lane(message.partition, tenant, conversation), job)
 
     async def _take_event(self, event: faust.Event) -> None:
-        message = _delivered(event)
-        done = self._intake.take(message, event)
+        message = delivered(event)
+        done = self._take_in(message, event)
         if done is None:
             return
         try:
             folded = await self._reduce.fold(message)
-        except (PartitionStopped, StoreError) as stopped:
-            self._crash(stopped)
+        except PartitionStopped as stopped:
+            self._stop_partition(stopped)
+            return
+        except StoreError as failure:
+            self._crash(failure)
             return
         except EpochEnded:
             return
         if folded is None:
             done()
             return
-        self._in_background(self._emit(folded, message, done))
+        self._in_background(self._emit(folded, message, self._delivered_at(folded), done))
 
-    async def _emit(self, folded: Folded, message: Delivered, done: Callable[[], None]) -> None:
+    async def _emit(
+        self,
+        folded: Folded,
+        message: Delivered,
+        delivered_at: float | None,
+        done: Callable[[], None],
+    ) -> None:
         with self._tracing.span("emit", message):
             outgoing = derived_messages(
                 folded.derived,
@@ -274,18 +309,24 @@ class Worker:
                 self.settings.alert_tenants,
                 self._tracing.carried(),
             )
-            sendings = [await self._sender.begin(each) for each in outgoing]
-            for each, sending in zip(outgoing, sendings, strict=True):
-                await self._sender.confirmed(each, sending)
-        self._tell(folded, message)
+            for too_large in await self._sender.send_all(outgoing):
+                letter = Unusable(DeadLetterClass.TOO_LONG, "", f"{too_large.topic}: too long")
+                derived = Delivered(*too_large[:2], message.offset, too_large.key, too_large.value)
+                await self.write(derived, letter, 0)
+        self._tell(folded, message, delivered_at)
         done()
 
-    def _tell(self, folded: Folded, message: Delivered) -> None:
-        """Count an event that is done with, and write its line."""
+    def _delivered_at(self, folded: Folded) -> float | None:
+        """When the utterance of an event that was just folded came here, if it did."""
         told = folded.event.utterance
-        seconds = None
-        if told.partition is not None and told.offset is not None:
-            seconds = self._intake.age_s((UTTERANCES, told.partition), told.offset)
+        if told.partition is None or told.offset is None:
+            return None
+        age = self._intake.age_s((UTTERANCES, told.partition), told.offset)
+        return None if age is None else time.monotonic() - age
+
+    def _tell(self, folded: Folded, message: Delivered, delivered_at: float | None) -> None:
+        """Count an event that is done with, and write its line."""
+        seconds = None if delivered_at is None else time.monotonic() - delivered_at
         self.metrics.emitted(folded, seconds)
         line = turn_line(folded, message, seconds)
         if self.settings.log_claims:
@@ -354,26 +395,3 @@ class Worker:
             offset=message.offset,
             reason_class=letter.dead_letter_class.value,
         )
-
-
-@final
-class _ConsumerFlow:
-    """Stops and resumes fetching of a partition."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-
-    def stop(self, place: Place) -> None:
-        """Fetch no more from it."""
-        self._app.consumer.on_buffer_full(TP(*place))
-
-    def resume(self, place: Place) -> None:
-        """Fetch from it again."""
-        self._app.consumer.on_buffer_drop(TP(*place))
-
-
-def _delivered(event: faust.Event) -> Delivered:
-    message = event.message
-    place = (message.topic, message.partition, message.offset)
-    headers = dict(message.headers or ())  # Faust hands them on as a list or a mapping
-    return Delivered(*place, message.key, message.value, tuple(headers.items()))

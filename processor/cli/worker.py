@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import threading
 import time
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -17,7 +18,6 @@ from processor.app.embedded_broker import EmbeddedBroker
 from processor.app.errors import BrokerError
 from processor.app.local_store import LocalStore
 from processor.app.logs import configure_logs
-from processor.app.reduce_agent import PartitionStopped
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
 from processor.app.topics import Layout, Mismatch, check
@@ -36,8 +36,6 @@ _log = structlog.get_logger(__name__)
 CLOSE_SECONDS_MAX = 10.0
 RESTART_SECONDS_MAX = 60.0
 """How long a broker that does not answer properly is waited for at the start."""
-STOPPED_BY_LOG = 3
-"""The status when the log holds what this version does not understand."""
 
 
 @click.command()
@@ -90,15 +88,17 @@ async def serve(
         running = Worker(settings, kafka, store, sender, interpreter, traces)
         routes = [metrics_route(running.metrics.text)]
         web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
-        await running.start()
-        asked = asyncio.create_task(_until(stop))
+        asked = asyncio.create_task(_until(stop, settings.drain_seconds_max))
+        starting = asyncio.create_task(running.start())
+        await asyncio.wait([asked, starting], return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            complain("asked to stop before it had started; nothing was in hand")
+            _leave(0)
+        starting.result()
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
         if running.failed.done():
             asked.cancel()
             failure = running.failed.exception()
-            if isinstance(failure, PartitionStopped):
-                complain(str(failure))
-                _leave(STOPPED_BY_LOG)
             _log.error("worker_failed", exc_info=failure)
             with suppress(TimeoutError, StoreError):
                 async with asyncio.timeout(CLOSE_SECONDS_MAX):
@@ -153,5 +153,9 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-async def _until(stop: AskedToStop) -> None:
+async def _until(stop: AskedToStop, drain_seconds_max: float) -> None:
+    """Until it is asked to stop; some time later the process ends, whatever it waits for then."""
     await stop.wait()
+    deadline = threading.Timer(drain_seconds_max + CLOSE_SECONDS_MAX, _leave, (1,))
+    deadline.daemon = True
+    deadline.start()

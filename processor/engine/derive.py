@@ -198,6 +198,7 @@ def _verdict(
         grade=verdict.grade,
         support=verdict.support,
         failures=verdict.failures.listed,
+        support_complete=verdict.support_complete,
         failures_complete=verdict.failures.complete,
         reason=verdict.reason,
         disputed=verdict.disputed,

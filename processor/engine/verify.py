@@ -16,7 +16,7 @@ from processor.engine.failing import (
 )
 from processor.engine.record import LinkKind, Record
 from processor.engine.state import State
-from schemas.derived import FAILURES_MAX, Grade, Outcome, VerdictReason
+from schemas.derived import FAILURES_MAX, SUPPORT_MAX, Grade, Outcome, VerdictReason
 
 
 @final
@@ -25,12 +25,14 @@ class Verdict:
     """The answer to a check.
 
     `support` is the exact dependency closure on acceptance (outcome grounded or abstain), else
-    empty. `failures` are the records of the closure that do not stand.
+    empty; its first ids where `support_complete` is false. `failures` are the records of the
+    closure that do not stand.
     """
 
     outcome: Outcome
     grade: Grade | None
     support: tuple[str, ...] = ()
+    support_complete: bool = True
     failures: Failures = NO_FAILURES
     reason: VerdictReason | None = None
     disputed: tuple[str, ...] = ()
@@ -48,11 +50,14 @@ def grade(record: Record) -> Grade:
     return Grade.CORROBORATION_LOST if record.core_grounded else Grade.UNGROUNDED
 
 
-def verify(state: State, ids: Sequence[str], most: int = FAILURES_MAX) -> Verdict:
+def verify(
+    state: State, ids: Sequence[str], most: int = FAILURES_MAX, support_most: int = SUPPORT_MAX
+) -> Verdict:
     """Check a claim that rests on these records: grounded iff every one of them is.
 
     An unknown id, or no id at all, is ungrounded for want of a record; what is wrong with the known
-    ones is said all the same. `most` bounds the failing records that are told.
+    ones is said all the same. `most` bounds the failing records that are told, `support_most` the
+    support.
     """
     records = [state.records.get(id_) for id_ in ids]
     known = [record for record in records if record is not None]
@@ -65,23 +70,28 @@ def verify(state: State, ids: Sequence[str], most: int = FAILURES_MAX) -> Verdic
         )
     if not all(record.grounded for record in known):
         return _ungrounded(known, failures(known, most))
+    if support_most == 0 and not state.disputed:
+        return Verdict(Outcome.GROUNDED, Grade.GROUNDED, support_complete=False)
     support = tuple(sorted(closure(known)))
     disputed = tuple(id_ for id_ in support if id_ in state.disputed) if state.disputed else ()
-    if disputed:
-        return Verdict(
-            Outcome.ABSTAIN,
-            Grade.GROUNDED,
-            support=support,
-            reason=VerdictReason.DISPUTED,
-            disputed=disputed,
-        )
-    return Verdict(Outcome.GROUNDED, Grade.GROUNDED, support=support)
+    return Verdict(
+        Outcome.ABSTAIN if disputed else Outcome.GROUNDED,
+        Grade.GROUNDED,
+        support=support[:support_most],
+        support_complete=len(support) <= support_most,
+        reason=VerdictReason.DISPUTED if disputed else None,
+        disputed=disputed[: max(1, support_most)],
+    )
 
 
 def verify_claims(state: State, claims: Sequence[Sequence[str]]) -> tuple[Verdict, ...]:
-    """Check the claims of one candidate."""
-    most = equal_share(len(claims))
-    return tuple(verify(state, ids, most) for ids in claims)
+    """Check the claims of one candidate; together they tell at most SUPPORT_MAX ids of support."""
+    most, left = equal_share(len(claims)), SUPPORT_MAX
+    verdicts: list[Verdict] = []
+    for ids in claims:
+        verdicts.append(verify(state, ids, most, left))
+        left = max(0, left - len(verdicts[-1].support) - len(verdicts[-1].disputed))
+    return tuple(verdicts)
 
 
 def verify_fallen(state: State, ids: Sequence[str]) -> dict[str, Verdict]:

@@ -212,6 +212,7 @@ _EXAMPLES: dict[str, Document] = {
                 "path_omitted": 0,
             }
         ],
+        "support_complete": True,
         "failures_complete": True,
         "reason": "withdrawn_support",
         "disputed": [],

@@ -170,6 +170,7 @@ class NaiveConversation:
             "grade": grade,
             "support": [],
             "failures": [],
+            "support_complete": True,
             "failures_complete": True,
             "reason": reason,
             "coverage": {

@@ -53,6 +53,10 @@ def test_it_says_what_a_run_in_one_process_says(empty_kafka: Kafka, tmp_path: Pa
     store = tmp_path / "worker.duckdb"
     work_through(empty_kafka.bootstrap, store)
     assert_as_in_one_process(empty_kafka, said, store)
+    written = map(orjson.loads, store.with_suffix(".log").read_bytes().splitlines())
+    lines = [each for each in written if each["event"] == "turn"]
+    assert len(lines) == len(places(store))
+    assert all(each["milliseconds"] > 0 for each in lines)
 
 
 def test_kills_lose_nothing_and_apply_nothing_twice(empty_kafka: Kafka, tmp_path: Path) -> None:

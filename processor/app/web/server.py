@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import structlog
 from aiohttp import web
@@ -28,6 +28,10 @@ from schemas.wire import canonical_bytes
 _log = structlog.get_logger(__name__)
 
 SHUTDOWN_SECONDS_MAX = 5.0
+CONNECTIONS_MAX = 800
+"""Below what a process may usually open (1,024 files), with the brokers and the store beside."""
+IDLE_SECONDS_MAX = 15.0
+WATCH_SECONDS = 2.0
 _NO_ACCESS_LOG: dict[str, Any] = {"access_log": None}
 
 
@@ -112,7 +116,41 @@ class WebServer:
 
 @final
 class _Connection(web.RequestHandler):
-    """A client's connection; what is no HTTP, or fails, is answered by a problem as well."""
+    """A client's connection; what is no HTTP, or fails, is answered by a problem as well.
+
+    One on which no request has been complete for IDLE_SECONDS_MAX is closed, and so is one that is
+    more than CONNECTIONS_MAX: whoever has no token must not take the place of those who have.
+    """
+
+    open_connections: ClassVar[int] = 0
+    _watching: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the connection, if there is room for it."""
+        super().connection_made(transport)
+        _Connection.open_connections += 1
+        self._watch()
+        if _Connection.open_connections > CONNECTIONS_MAX:
+            self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """It is closed."""
+        _Connection.open_connections -= 1
+        if self._watching is not None:
+            self._watching.cancel()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._current_request is not None:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = loop.time()
+        elif loop.time() - self._idle_since > IDLE_SECONDS_MAX:
+            self.force_close()
+            return
+        self._watching = loop.call_later(WATCH_SECONDS, self._watch)
 
     def handle_error(
         self,
