@@ -17,7 +17,7 @@ from schemas.log import Rejection
 
 FAILURES_MAX = 10_000
 """How many failing records the verdicts of one log event name together, an equal share each."""
-SUPPORT_MAX = 25_000
+SUPPORT_MAX = 20_000
 """How many ids of support the verdicts of one candidate tell together, the first claims first: with
 the longest ids a verdict that has them all fits its topic."""
 PATH_IDS_MAX = 256
@@ -188,7 +188,7 @@ class VerdictEvent(_Derived):
 
 
 class RetractionImpact(_Derived):
-    """A record left good standing: what rested on it."""
+    """A record left good standing: what rested on it; all of that if `complete`."""
 
     TYPE: ClassVar[str] = "standfast.retraction_impact.v1"
 
@@ -201,6 +201,7 @@ class RetractionImpact(_Derived):
     in_good_standing: Ids
     newly_ungrounded: Ids
     decisions: Ids
+    complete: bool = True
     message: Text
 
 

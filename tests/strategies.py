@@ -412,6 +412,7 @@ DERIVED_EVENTS = st.one_of(
         in_good_standing=IDS,
         newly_ungrounded=IDS,
         decisions=IDS,
+        complete=st.booleans(),
         message=TEXTS,
         **_DERIVED,
     ),

@@ -15,6 +15,7 @@ from typing import TypedDict
 from processor.engine.conversation import Conversation
 from processor.engine.impact import Impact
 from processor.engine.messages import candidate_message, decision_message, impact_message
+from processor.engine.room import Room
 from processor.engine.turn import TurnOutcome
 from processor.engine.verify import Verdict, verify_fallen
 from schemas.derived import (
@@ -84,11 +85,15 @@ def derive_turn(
     if not outcome.impacts and not outcome.decisions:
         return (turn,)
     verdicts = verify_fallen(conversation.state, outcome.decisions)
+    room = Room()
     return (
         turn,
-        *(_impact(conversation, index, impact) for index, impact in enumerate(outcome.impacts)),
         *(
-            _verdict(conversation, index, verdict, record=id_)
+            _impact(conversation, index, impact, room)
+            for index, impact in enumerate(outcome.impacts)
+        ),
+        *(
+            _verdict(conversation, index, verdict, room, record=id_)
             for index, (id_, verdict) in enumerate(verdicts.items())
         ),
         *(
@@ -119,9 +124,10 @@ def derive_candidate(
     """One verdict per claim, or one for the whole candidate if it makes none, then the alerts."""
     checked = _checked(event.utterance.id, event.claims, verdicts)
     refused = [each for each in checked if each[1].outcome is Outcome.UNGROUNDED]
+    room = Room()
     return (
         *(
-            _verdict(conversation, index, verdict, candidate=reference)
+            _verdict(conversation, index, verdict, room, candidate=reference)
             for index, (reference, verdict) in enumerate(checked)
         ),
         *(
@@ -141,11 +147,13 @@ def answer_candidate(
 
     Their ids are made from the question and from the state that was asked.
     """
+    room = Room()
     return tuple(
         _verdict(
             conversation,
             (conversation.digest, utterance_id, str(index)),
             verdict,
+            room,
             candidate=reference,
         )
         for index, (reference, verdict) in enumerate(_checked(utterance_id, claims, verdicts))
@@ -180,45 +188,60 @@ def answer_verdict(conversation: Conversation, record: str, verdict: Verdict) ->
 
     So its id is made from the question and from the state that was asked.
     """
-    return _verdict(conversation, (conversation.digest, record), verdict, record=record)
+    return _verdict(conversation, (conversation.digest, record), verdict, Room(), record=record)
 
 
 def _verdict(
     conversation: Conversation,
     which: int | Sequence[str],
     verdict: Verdict,
+    room: Room,
     candidate: CandidateRef | None = None,
     record: str | None = None,
 ) -> VerdictEvent:
+    room.begin()
+    support, failures = room.ids(verdict.support), room.failures(verdict.failures)
     return VerdictEvent(
         **envelope(conversation, VerdictEvent.TYPE, which),
         candidate=candidate,
         record=record,
         outcome=verdict.outcome,
         grade=verdict.grade,
-        support=verdict.support,
-        failures=verdict.failures.listed,
-        support_complete=verdict.support_complete,
-        failures_complete=verdict.failures.complete,
+        support=support,
+        failures=failures.listed,
+        support_complete=verdict.support_complete and len(support) == len(verdict.support),
+        failures_complete=failures.complete,
         reason=verdict.reason,
-        disputed=verdict.disputed,
+        disputed=room.ids(verdict.disputed),
         coverage=conversation.coverage(),
         digest=conversation.digest,
     )
 
 
-def _impact(conversation: Conversation, index: int, impact: Impact) -> RetractionImpact:
+def _impact(conversation: Conversation, index: int, impact: Impact, room: Room) -> RetractionImpact:
+    room.begin()
+    told, complete = room.all_of(
+        [
+            impact.decisions,
+            impact.direct,
+            impact.in_good_standing,
+            impact.newly_ungrounded,
+            impact.transitive,
+        ]
+    )
+    decisions, direct, in_good_standing, newly_ungrounded, transitive = told
     return RetractionImpact(
         **envelope(conversation, RetractionImpact.TYPE, index),
         withdrawn=impact.withdrawn,
         standing=impact.standing,
         cause=impact.op,
         by=impact.by,
-        direct=impact.direct,
-        transitive=impact.transitive,
-        in_good_standing=impact.in_good_standing,
-        newly_ungrounded=impact.newly_ungrounded,
-        decisions=impact.decisions,
+        direct=direct,
+        transitive=transitive,
+        in_good_standing=in_good_standing,
+        newly_ungrounded=newly_ungrounded,
+        decisions=decisions,
+        complete=complete,
         message=impact_message(impact),
     )
 

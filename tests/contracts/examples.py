@@ -228,6 +228,7 @@ _EXAMPLES: dict[str, Document] = {
         "direct": ["h1"],
         "transitive": ["d1", "h1"],
         "in_good_standing": ["d1", "h1"],
+        "complete": True,
         "newly_ungrounded": ["d1", "h1"],
         "decisions": ["d1"],
         "message": "d1 and h1 rested on e1",

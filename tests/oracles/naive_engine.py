@@ -228,6 +228,7 @@ def impact(before: Map, after: Map, withdrawn: str) -> Json:
         "direct": sorted(ask.affected(after, [withdrawn])),
         "transitive": sorted(transitive),
         "in_good_standing": sorted(standing),
+        "complete": True,
         "newly_ungrounded": sorted(
             name
             for name in ask.good_standing(after) & set(before.records)

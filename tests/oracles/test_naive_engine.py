@@ -160,6 +160,7 @@ def test_a_withdrawal_reports_what_rested_on_it() -> None:
         "direct": ["b"],
         "transitive": ["b", "d"],
         "in_good_standing": ["b", "d"],
+        "complete": True,
         "newly_ungrounded": ["b", "d"],
         "decisions": ["b", "d"],
         "tenant_id": "default",

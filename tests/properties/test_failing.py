@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from processor.engine import room
 from processor.engine.failing import failures, failures_of_each
 from processor.engine.record import Record
 from processor.engine.verify import verify_record
@@ -113,8 +114,10 @@ def test_two_thousand_decisions_fall_in_one_turn() -> None:
     assert verify_record(given.conversation.state, "r1000").failures.listed == middle.failures
 
 
-def test_the_verdicts_of_a_turn_share_a_bound() -> None:
+def test_the_verdicts_of_a_turn_share_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many decisions that come to rest on many failing records name the nearest, and say so."""
+    for bound in ("EVENT_IDS_MAX", "TOGETHER_IDS_MAX"):
+        monkeypatch.setattr(room, bound, 10**9)  # the paths of all of them; see test_room.py
     given = Given()
     said(given, 400, "d", decided=True)
     said(given, 200, "f")
