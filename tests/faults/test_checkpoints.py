@@ -14,7 +14,7 @@ from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, SNAPSHOTS
 from processor.app.progress import FoldProgress
 from processor.app.publisher import Publisher
-from processor.app.reduce_agent import ReduceAgent
+from processor.app.reduce_agent import PartitionStopped, ReduceAgent
 from processor.app.sender import Sender
 from processor.app.shared_place import SnapshotsTopic
 from schemas.checkpoint import MARKER_KEY
@@ -99,7 +99,9 @@ def test_a_set_that_cannot_be_completed_has_no_marker(
             progress = FoldProgress()
             reduce_agent = ReduceAgent(store, progress)
             recovery = Recovery(connection, GROUP, store, place, reduce_agent, progress)
-            assert await recovery.run([PARTITION]) == {PARTITION: TURNS}
+            stopped: list[PartitionStopped] = []
+            assert await recovery.run([PARTITION], stopped.append) == {PARTITION: TURNS}
+            assert not stopped
             publisher = Publisher(connection, GROUP, store, place)
             publisher.begin([PARTITION])
             await publisher.publish()
