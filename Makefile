@@ -11,7 +11,7 @@ DEMO := build/demo
 KAFKA := build/kafka/fetched
 ARGS ?=
 # The tests run in two processes, each with a broker of its own.
-IN_PARALLEL := -n 2
+IN_PARALLEL := -n 2 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka test test-full bench lint lock schemas clean
