@@ -181,10 +181,6 @@ class Worker:
         await self._publisher.stop()
         await self._app.stop()
 
-    def is_ready(self) -> bool:
-        """Whether every partition it has is folded up to the end that was found at assignment."""
-        return bool(self._ready) and all(event.is_set() for event in self._ready.values())
-
     def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
