@@ -17,15 +17,20 @@ from tests.project.sources import ROOT, pyproject
 LOCK = ROOT / "deploy" / "requirements.lock"
 BUILD_LOCK = ROOT / "deploy" / "build.lock"
 PERMISSIVE = {
+    "0BSD",
     "Apache-2.0",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSD-3-Clause-Modification",
+    "CC0-1.0",
     "ISC",
     "MIT",
+    "MIT-0",
+    "MIT-CMU",
     "MPL-2.0",
     "PSF-2.0",
     "Unlicense",
+    "Zlib",
 }
 """Licences that allow what we do: use, and distribution beside ours."""
 
