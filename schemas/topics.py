@@ -75,12 +75,17 @@ class Topic:
     key_pattern: str = KEY_PATTERN
 
     def configuration(self) -> dict[str, int | str]:
-        """Kafka's settings of the topic by name; -1 is Kafka's word for no limit."""
+        """Kafka's settings of the topic by name; -1 is Kafka's word for no limit.
+
+        Brokers take apart what producers compress: readers need no library for it, and the limit is
+        one of what a batch holds, not of what it was squeezed to.
+        """
         return {
             "cleanup.policy": self.cleanup.value,
             "retention.ms": UNLIMITED if self.retention_ms is None else self.retention_ms,
             "retention.bytes": UNLIMITED,
             "max.message.bytes": self.message_bytes_max,
+            "compression.type": "uncompressed",
         }
 
     @property

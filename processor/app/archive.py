@@ -17,6 +17,7 @@ from aiokafka.errors import OffsetOutOfRangeError
 
 from processor.app.archive_thread import ArchiveThread
 from processor.app.errors import BrokerError
+from processor.app.fetched import BatchProblem, problem_of
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import POLL_MS, message_of, our_partitions, paused_reader
 from replay.archive_batch import (
@@ -172,6 +173,10 @@ class Copier:
             return
         for records in fetched.values():
             for record in records:
+                unread = problem_of(record.headers, BatchProblem)
+                if unread is not None:
+                    place = f"{record.topic}/{record.partition} at {record.offset}"
+                    raise BrokerError(f"{self._settings.bootstrap}: {place}: {unread}")
                 self._take(message_of(record))
                 if self._batch.is_full():
                     await self._write()

@@ -16,6 +16,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode.services import WaitResults
 
+from processor.app.fetched import install
 from processor.app.intake import Place
 from processor.app.messages import Delivered
 from processor.app.settings import KafkaSettings, WorkerSettings
@@ -29,6 +30,7 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
     """The driver fixes how long a fetch may wait for messages; this makes it a setting."""
 
     def _create_worker_consumer(self, transport: Any) -> Any:
+        install()
         consumer = super()._create_worker_consumer(transport)
         assert hasattr(consumer, "_fetch_max_wait_ms"), "aiokafka has changed"
         consumer._fetch_max_wait_ms = cast(App, self.app).fetch_wait_ms

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from processor.app.fetched import problem_of
 from processor.app.interpret import (
     AlreadyInLog,
     DeadLetterClass,
@@ -103,6 +104,9 @@ class InterpretAgent:
             await self.dead_letters.write(message, unusable, attempts)
 
     def _read(self, message: Delivered) -> Utterance | Unusable:
+        problem = problem_of(message.headers)
+        if problem is not None:
+            return Unusable(DeadLetterClass.INVALID, "", problem)
         if message.value is None:
             return Unusable(DeadLetterClass.INVALID, "", "a message without a value")
         try:

@@ -56,7 +56,7 @@ class Delivered(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
-    headers: Headers = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def is_requeued(self) -> bool:

@@ -16,6 +16,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from processor.app.fetched import new_consumer
 from processor.app.messages import OPERATIONS, Delivered
 from replay.batch import Position, record_hash
 
@@ -49,7 +50,7 @@ async def log_reader(
     places = [TopicPartition(topic, partition) for partition in partitions]
 
     async def started() -> AIOKafkaConsumer:
-        consumer = AIOKafkaConsumer(
+        consumer = new_consumer(
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_partition_fetch_bytes=FETCH_BYTES_MAX,
@@ -134,7 +135,8 @@ async def log_range(
                 for record in records:
                     if record.offset >= stop:
                         return
-                    yield Delivered(topic, partition, record.offset, record.key, record.value)
+                    place_of = (topic, partition, record.offset)
+                    yield Delivered(*place_of, record.key, record.value, record.headers)
     finally:
         reader.pause(place)
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, final
 
 import structlog
 
+from processor.app.fetched import BatchProblem, problem_of
 from processor.app.messages import Delivered
 from processor.app.progress import FoldProgress
 from processor.app.reduce import reduce
@@ -34,7 +35,7 @@ _KNOWN = {match[1]: int(match[2]) for match in map(_TYPE.match, LOG_TYPES) if ma
 
 
 class PartitionStopped(Exception):  # noqa: N818 - it says what happened
-    """The log holds an event of a newer version; `str(error)` says which and where."""
+    """The log holds what this version cannot read; `str(error)` says what and where."""
 
     def __init__(self, problem: str, partition: int) -> None:
         super().__init__(problem)
@@ -127,6 +128,9 @@ def read_log_event(message: Delivered) -> LogEvent | None:
     """The event of a message of the log, or None if it is none. Raises PartitionStopped."""
     if message.value is None:
         return None
+    unread = problem_of(message.headers, BatchProblem)
+    if unread is not None:
+        raise PartitionStopped(f"{_named(message)}: {unread}", message.partition)
     try:
         event = decode_log_event(message.value)
     except WireError as invalid:
@@ -157,7 +161,11 @@ def _newer_type(value: bytes) -> str | None:
 
 def newer_at(message: Delivered, what: str) -> str:
     """Why a partition stops, and where."""
-    return f"{message.topic}/{message.partition} at {message.offset} holds {what}, which is newer"
+    return f"{_named(message)} holds {what}, which is newer"
+
+
+def _named(message: Delivered) -> str:
+    return f"{message.topic}/{message.partition} at {message.offset}"
 
 
 def _place(message: Delivered) -> dict[str, int]:

@@ -8,11 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from processor.app.connection import connect
 from processor.app.errors import BrokerError
+from processor.app.fetched import new_consumer
 from processor.app.partitions import partition_of
 from processor.app.settings import KafkaSettings
 from processor.app.topics import partition_count
@@ -30,7 +31,7 @@ class Message(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
 
 
 @final
@@ -89,7 +90,7 @@ async def _partitions(
 
 @asynccontextmanager
 async def _consumer(settings: KafkaSettings) -> AsyncIterator[Any]:
-    consumer = AIOKafkaConsumer(
+    consumer = new_consumer(
         **settings.client_options(), enable_auto_commit=False, auto_offset_reset="earliest"
     )
     await connect(settings, consumer.start, consumer.stop)

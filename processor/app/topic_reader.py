@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
 from processor.app.connection import admin_client, connect
 from processor.app.errors import BrokerError
+from processor.app.fetched import new_consumer, without_problems
 from processor.app.settings import KafkaSettings
 from replay.archive_batch import ArchivedMessage
 from schemas.topics import topic_at
@@ -42,7 +43,7 @@ async def paused_reader(
     They are assigned once: a consumer that is stopped right after another assignment may never end
     (aiokafka 0.14 loses the cancellation of its fetches).
     """
-    consumer = AIOKafkaConsumer(
+    consumer = new_consumer(
         **settings.client_options(),
         enable_auto_commit=False,
         auto_offset_reset=reset,
@@ -56,12 +57,6 @@ async def paused_reader(
         yield consumer
     except (KafkaError, TimeoutError) as failed:
         raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
-    except UnicodeDecodeError as unreadable:
-        topics = ", ".join(sorted({place.topic for place in places}))
-        raise BrokerError(
-            f"{settings.bootstrap}: the name of a header is no UTF-8, and the client cannot read "
-            f"beyond it; it is in one of {topics}"
-        ) from unreadable
     finally:
         await consumer.stop()
 
@@ -71,5 +66,5 @@ def message_of(record: Any) -> ArchivedMessage:
     return ArchivedMessage(
         *(record.topic, record.partition, record.offset),
         -1 if record.timestamp is None else record.timestamp,
-        *(record.key, record.headers, record.value),
+        *(record.key, without_problems(record.headers), record.value),
     )

@@ -42,7 +42,7 @@ class Tracing:
         if self._provider is None:
             yield
             return
-        carried = {key: value.decode("ascii", "replace") for key, value in message.headers}
+        carried = {key: (value or b"").decode("ascii", "replace") for key, value in message.headers}
         place = {
             "messaging.system": "kafka",
             "messaging.destination.name": message.topic,

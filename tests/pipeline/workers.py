@@ -18,6 +18,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
+from processor.app.fetched import new_consumer
 from processor.app.messages import DERIVED_TOPICS, OPERATIONS, UTTERANCES
 from processor.app.partitions import partition_of
 from processor.app.settings import KafkaSettings
@@ -165,7 +166,7 @@ def work_through(bootstrap: str, store: Path, partitions: int = PARTITIONS) -> N
 
 
 async def _read(bootstrap: str, topic: str, partitions: int) -> list[Any]:
-    async with AIOKafkaConsumer(
+    async with new_consumer(
         bootstrap_servers=bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=50
     ) as consumer:
         places = [TopicPartition(topic, each) for each in range(partitions)]
