@@ -6,6 +6,7 @@ in hand at a rebalance or at the end is our own, because Faust's has no limit.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, cast, final
 
 import faust
@@ -124,6 +125,25 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
     return app
 
 
+def add_agent(app: App, name: str, take: Callable[[faust.Event], Awaitable[None]]) -> None:
+    """An agent that hands each message of a topic on, as bytes, and acknowledges none."""
+    topic = app.topic(
+        name,
+        key_type=bytes,
+        value_type=bytes,
+        key_serializer="raw",
+        value_serializer="raw",
+        allow_empty=True,
+    )
+
+    async def agent(stream: Any) -> None:
+        async for event in stream.noack().events():
+            if event.message.generation_id == app.consumer_generation_id:
+                await take(event)  # what was fetched before a rebalance comes again
+
+    app.agent(topic, name=name, concurrency=1)(agent)
+
+
 def lag(app: App) -> dict[tuple[str, ...], float]:
     """By topic and partition: how many messages there are beyond what is committed."""
     consumer = cast(Consumer | None, app._consumer)  # the property would make one
@@ -135,6 +155,16 @@ def lag(app: App) -> dict[tuple[str, ...], float]:
         if end is not None and committed is not None:
             behind[place.topic, str(place.partition)] = max(0, end - committed)
     return behind
+
+
+def read_beyond_end(app: App) -> list[TP]:
+    """The partitions that end before what was read of them, as far as fetches have told."""
+    consumer = cast(Consumer | None, app._consumer)  # the property would make one
+    if consumer is None:
+        return []
+    ours = consumer.assignment()
+    ends = {place: (consumer.highwater(place), consumer._read_offset[place]) for place in ours}
+    return [place for place, (end, read) in ends.items() if end and read and end < read]
 
 
 def consumer_runs(app: App) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping
 
 from processor.app.dispatcher import Dispatcher
@@ -16,7 +15,7 @@ def gauges(
     app: App,
     intake: Intake,
     dispatcher: Dispatcher,
-    ready: Mapping[int, asyncio.Event],
+    ready: Mapping[int, bool],
     store: LocalStore,
 ) -> Iterator[Gauge]:
     """Everything about a worker that goes up and down."""
@@ -29,7 +28,7 @@ def gauges(
     yield Gauge.one("standfast_jobs_running", "Utterances that are worked on.", dispatcher.running)
     yield Gauge.one("standfast_jobs_waiting", "Utterances that wait.", dispatcher.waiting)
     yield Gauge.one("standfast_partitions", "Partitions the worker has.", len(ready))
-    folded = sum(each.is_set() for each in ready.values())
+    folded = sum(ready.values())
     yield Gauge.one("standfast_partitions_ready", "Partitions folded to their end.", folded)
     held = store.held()
     yield Gauge.one("standfast_conversations_held", "Conversations in memory.", held.conversations)

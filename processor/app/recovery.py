@@ -7,7 +7,7 @@ from there on Faust delivers, and what comes of it is emitted. Reading a range i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -92,20 +92,28 @@ async def committed_offsets(
 ) -> dict[int, int]:
     """Up to where the group has come in the log, of the partitions of which it has said so."""
     places = [TopicPartition(OPERATIONS, partition) for partition in partitions]
+    found = await committed_places(connection, group, places)
+    return {place.partition: offset for place, offset in found.items()}
+
+
+async def committed_places(
+    connection: Mapping[str, Any], group: str, places: Sequence[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Up to where the group has come, of the partitions of which it has said so."""
 
     async def ask() -> dict[TopicPartition, Any]:
         admin = AIOKafkaAdminClient(**connection)
         try:
             await admin.start()
             found: dict[TopicPartition, Any] = await admin.list_consumer_group_offsets(
-                group, partitions=places
+                group, partitions=list(places)
             )
         finally:
             await admin.close()
         return found
 
     found = await waiting_out(ask)
-    return {place.partition: known.offset for place, known in found.items() if known.offset >= 0}
+    return {place: known.offset for place, known in found.items() if known.offset >= 0}
 
 
 async def waiting_out(ask: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -127,15 +127,21 @@ async def create(settings: KafkaSettings, layout: Layout) -> Created:
         return Created(tuple(missing), await _check_new(admin, layout, missing))
 
 
+async def partition_counts(settings: KafkaSettings) -> dict[str, int]:
+    """How many partitions each topic on the brokers has. Raises BrokerError."""
+    async with admin_client(settings) as admin:
+        described = await admin.describe_topics()
+    return {topic["topic"]: len(topic["partitions"]) for topic in described}
+
+
 async def partition_count(settings: KafkaSettings, name: str) -> int:
     """How many partitions a topic has. Raises BrokerError where it is not there."""
-    async with admin_client(settings) as admin:
-        for topic in await admin.describe_topics():
-            if topic["topic"] == name:
-                return len(topic["partitions"])
-    raise BrokerError(
-        f"{settings.bootstrap}: there is no topic {name}; standfast topics create makes ours"
-    )
+    count = (await partition_counts(settings)).get(name)
+    if count is None:
+        raise BrokerError(
+            f"{settings.bootstrap}: there is no topic {name}; standfast topics create makes ours"
+        )
+    return count
 
 
 async def _check(admin: Any, layout: Layout) -> tuple[Mismatch, ...]:

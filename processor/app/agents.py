@@ -1,0 +1,134 @@
+"""What the two agents of a worker do with a message: thin, everything else is somewhere else.
+
+They take a message, hand it over and go on; a message is acknowledged when it, and all before it on
+its partition, are done with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, final
+
+import faust
+import structlog
+
+from processor.app.assignment import Assignment
+from processor.app.dispatcher import Dispatcher, Lane
+from processor.app.faust_app import delivered
+from processor.app.intake import Intake
+from processor.app.interpret import DeadLetterClass, Unusable
+from processor.app.interpret_agent import InterpretAgent
+from processor.app.kafka_log import KafkaLog
+from processor.app.messages import UTTERANCES, Delivered, derived_messages
+from processor.app.progress import EpochEnded
+from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
+from processor.app.settings import WorkerSettings
+from processor.app.turn_line import said, turn_line
+from replay.errors import StoreError
+
+_log = structlog.get_logger(__name__)
+
+
+@final
+@dataclass
+class Agents:
+    """The agents of both topics.
+
+    `in_background` runs what a message waits for; `on_stopped` is told of a log that cannot be read
+    on, and `on_failure` of what must end the worker.
+    """
+
+    settings: WorkerSettings
+    assignment: Assignment
+    intake: Intake
+    dispatcher: Dispatcher
+    interpret: InterpretAgent
+    reduce: ReduceAgent
+    log: KafkaLog
+    in_background: Callable[[Coroutine[Any, Any, None]], object]
+    on_stopped: Callable[[PartitionStopped], None]
+    on_failure: Callable[[BaseException], None]
+
+    def _take_in(self, message: Delivered, event: faust.Event) -> Callable[[], None] | None:
+        is_stopped = self.assignment.is_stopped(message.partition)
+        return None if is_stopped else self.intake.take(message, event)
+
+    async def take_utterance(self, event: faust.Event) -> None:
+        """Line an utterance up in its conversation."""
+        message = delivered(event)
+        done = self._take_in(message, event)
+        if done is None:
+            return
+        tenant, _, conversation = (message.key or b"").decode(errors="replace").partition("/")
+        ready = self.assignment.ready(message.partition)
+
+        async def job() -> None:
+            if ready is not None:
+                await ready.wait()
+            with self.log.tracing.span("interpret", message):
+                await self.interpret.handle(message)
+            done()
+
+        self.dispatcher.submit(Lane(message.partition, tenant, conversation), job)
+
+    async def take_event(self, event: faust.Event) -> None:
+        """Fold an event of the log, and emit what comes of it."""
+        message = delivered(event)
+        done = self._take_in(message, event)
+        if done is None:
+            return
+        try:
+            folded = await self.reduce.fold(message)
+        except PartitionStopped as stopped:
+            self.on_stopped(stopped)
+            return
+        except StoreError as failure:
+            self.on_failure(failure)
+            return
+        except EpochEnded:
+            return
+        if folded is None:
+            done()
+            return
+        self.in_background(self._emit(folded, message, self._delivered_at(folded), done))
+
+    async def _emit(
+        self,
+        folded: Folded,
+        message: Delivered,
+        delivered_at: float | None,
+        done: Callable[[], None],
+    ) -> None:
+        with self.log.tracing.span("emit", message):
+            outgoing = derived_messages(
+                folded.derived,
+                folded.event.at,
+                message.partition,
+                self.settings.alert_tenants,
+                self.log.tracing.carried(),
+            )
+            for too_large in await self.log.sender.send_all(outgoing):
+                letter = Unusable(DeadLetterClass.TOO_LONG, "", f"{too_large.topic}: too long")
+                derived = Delivered(*too_large[:2], message.offset, too_large.key, too_large.value)
+                await self.log.write(derived, letter, 0)
+        self._tell(folded, message, delivered_at)
+        done()
+
+    def _delivered_at(self, folded: Folded) -> float | None:
+        """When the utterance of an event that was just folded came here, if it did."""
+        told = folded.event.utterance
+        if told.partition is None or told.offset is None:
+            return None
+        age = self.intake.age_s((UTTERANCES, told.partition), told.offset)
+        return None if age is None else time.monotonic() - age
+
+    def _tell(self, folded: Folded, message: Delivered, delivered_at: float | None) -> None:
+        """Count an event that is done with, and write its line."""
+        seconds = None if delivered_at is None else time.monotonic() - delivered_at
+        self.log.metrics.emitted(folded, seconds)
+        line = turn_line(folded, message, seconds)
+        if self.settings.log_claims:
+            line["claims"] = said(folded.event)
+        _log.info("turn", **line)

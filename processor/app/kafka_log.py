@@ -1,0 +1,68 @@
+"""The log and the dead letters on Kafka, as the interpret agent sees them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import structlog
+
+from processor.app.interpret import Unusable
+from processor.app.interpret_agent import EventTooLarge
+from processor.app.local_store import LocalStore
+from processor.app.messages import Delivered, dead_letter_message, log_message
+from processor.app.metrics import Metrics
+from processor.app.partitions import partition_of
+from processor.app.progress import FoldProgress
+from processor.app.sender import MessageTooLarge, Sender
+from processor.app.tracing import Tracing
+from processor.engine.conversation import Conversation
+from schemas.log import LogEvent
+
+_log = structlog.get_logger(__name__)
+
+
+@final
+@dataclass
+class KafkaLog:
+    """Implements `Log` and `DeadLetters`; `partitions` is how many each topic has."""
+
+    sender: Sender
+    store: LocalStore
+    progress: FoldProgress
+    metrics: Metrics
+    tracing: Tracing
+    partitions: int = 0
+
+    def partition_of(self, key: bytes) -> int:
+        """Where messages with the key belong."""
+        return partition_of(key, self.partitions)
+
+    async def conversation(
+        self, partition: int, tenant_id: str, conversation_id: str
+    ) -> Conversation:
+        """The conversation as far as its log is folded."""
+        del partition
+        return await self.store.conversation(tenant_id, conversation_id)
+
+    async def append(self, partition: int, event: LogEvent) -> int:
+        """Append to the log. Raises EventTooLarge."""
+        try:
+            return await self.sender.send(log_message(event, partition, self.tracing.carried()))
+        except MessageTooLarge as too_large:
+            raise EventTooLarge(str(too_large)) from too_large
+
+    async def folded(self, partition: int, offset: int) -> None:
+        """Return when the log is folded beyond the offset."""
+        await self.progress.folded(partition, offset)
+
+    async def write(self, message: Delivered, letter: Unusable, attempts: int) -> None:
+        """Write a dead letter, and return when the broker has it."""
+        await self.sender.send(dead_letter_message(message, letter, attempts))
+        self.metrics.dead_letter(letter.dead_letter_class)
+        _log.warning(
+            "dead_letter",
+            partition=message.partition,
+            offset=message.offset,
+            reason_class=letter.dead_letter_class.value,
+        )
