@@ -195,7 +195,7 @@ async def serving(
     given = {"listen_port": 0, "open_gate": "tokens" not in settings, **settings}
     async with (
         WebServer(GateSettings(**given), conversations, extra_routes) as server,
-        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
         yield Client(session, server.port)
 

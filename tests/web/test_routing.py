@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,9 +13,11 @@ from pydantic import ValidationError
 
 from processor.app.conversations import Elsewhere, Ours
 from processor.app.gate_settings import GateSettings
-from processor.app.web.routing import FORWARDED
+from processor.app.web import gate
+from processor.app.web.routing import FORWARDED, WAITING_FOR_ONE_MAX
 from tests.web.fake import (
     HERE,
+    Client,
     FakeConversations,
     observe,
     run,
@@ -123,6 +128,69 @@ def test_a_redirect_of_a_peer_is_not_followed() -> None:
             asked.owner = Elsewhere(there.address)
             status, _, response = await here.ask("GET", f"{HERE}/state", allow_redirects=False)
             assert (status, response.headers.get("Location")) == (302, None)
+
+    run(main())
+
+
+@asynccontextmanager
+async def beside_a_hung_owner() -> AsyncIterator[Client]:
+    """A worker whose conversations belong to one that takes requests and answers none."""
+
+    over = asyncio.Event()
+
+    async def hang(_: web.Request) -> web.Response:
+        await over.wait()
+        return web.Response()
+
+    asked = FakeConversations()
+    route = web.route("*", "/{path:v1/.*}", hang)
+    async with (
+        serving(FakeConversations(), route, open_gate=False) as there,
+        serving(asked, requests_burst=1_000, waiting_per_tenant_max=500) as here,
+    ):
+        asked.owner = Elsewhere(there.address)
+        yield here
+        over.set()
+
+
+def test_a_hung_owner_is_waited_for_as_long_as_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check is pending where its draft has a name, and 503 where the owner was to give one."""
+    monkeypatch.setattr(gate, "CHECK_SECONDS_MORE", 0.1)
+    monkeypatch.setattr(gate, "VIEW_SECONDS_MORE", 0.1)
+
+    async def main() -> None:
+        async with beside_a_hung_owner() as here, asyncio.timeout(10):
+            claims = [{"record": "o1"}]
+            status, said = await here.check(claims, wait_ms=100, candidate_id="d1")
+            assert (status, said["outcome"], said["recorded"]) == (200, "pending", False)
+            assert said["candidate_id"] == "d1"
+            status, said = await here.check(claims, wait_ms=100, record=False)
+            assert (status, said["outcome"]) == (200, "pending")
+            status, said = await here.check(claims, wait_ms=100)
+            assert (status, said["type"]) == (503, "urn:standfast:problem:rebalancing")
+            assert (await here.check(claims, wait_ms="soon"))[0] == 503
+            for query in ("?wait_ms=100", "?wait_ms=%C2%B2"):
+                status, said, response = await here.ask("GET", f"{HERE}/state{query}")
+                assert (status, response.headers["Retry-After"]) == (503, "2")
+
+    run(main())
+
+
+def test_a_hung_owner_holds_so_many_requests_and_no_more() -> None:
+    """Those beyond are told at once to come again: bodies and slots are there for others too."""
+
+    async def main() -> None:
+        async with beside_a_hung_owner() as here:
+            asked = [
+                asyncio.create_task(here.check([], wait_ms=20_000, record=False))
+                for _ in range(WAITING_FOR_ONE_MAX + 1)
+            ]
+            (answered,), waiting = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            status, said = answered.result()
+            assert (status, said["type"]) == (503, "urn:standfast:problem:busy")
+            assert len(waiting) == WAITING_FOR_ONE_MAX
+            for each in waiting:
+                each.cancel()
 
     run(main())
 

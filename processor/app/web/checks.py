@@ -29,9 +29,9 @@ from processor.engine.derive import answer_candidate
 from processor.engine.verify import verify_claims
 from processor.interpreter.port import Reading
 from schemas.derived import Outcome, VerdictEvent, VerdictReason
-from schemas.http import CheckAnswer, CheckRequest, overall
+from schemas.http import WAIT_MS_DEFAULT, CheckAnswer, CheckRequest, overall
 from schemas.utterance import CandidateClaim, Utterance, UtteranceKind
-from schemas.wire import canonical_bytes, canonical_content
+from schemas.wire import WireError, canonical_bytes, canonical_content, decode_contract
 
 HEAVY = 20_000
 """Claims times records, or ids in an answer: beyond that, another thread does the work."""
@@ -56,6 +56,30 @@ async def check(asked: Asked, request: CheckRequest, slot: Slot) -> CheckAnswer:
     if request.record:
         return await drafted.record(deadline, slot)
     return await drafted.evaluate(deadline)
+
+
+def pending_elsewhere(tenant_id: str, conversation_id: str, body: bytes) -> tuple[float, bytes]:
+    """How many seconds the owner may take for a check, and the answer if it takes longer.
+
+    The answer is empty where there is none: for a draft that the owner was to name.
+    """
+    try:
+        request = decode_contract(CheckRequest, body)
+    except WireError:
+        return WAIT_MS_DEFAULT / 1_000, b""  # the owner says what is wrong with it
+    seconds = request.wait_ms / 1_000
+    if request.candidate_id is None and request.record:
+        return seconds, b""
+    answer = CheckAnswer(
+        tenant_id=tenant_id,
+        conversation_id=conversation_id,
+        candidate_id=request.candidate_id or _new_id(request),
+        outcome=Outcome.PENDING,
+        reason=VerdictReason.NOT_FOLDED_YET,
+        recorded=False,
+        verdicts=(),
+    )
+    return seconds, canonical_bytes(answer)
 
 
 def _utterance(asked: Asked, request: CheckRequest) -> Utterance:

@@ -22,7 +22,7 @@ from processor.app.gate_settings import GateSettings
 from processor.app.progress import EpochEnded
 from processor.app.web import views
 from processor.app.web.asked import Asked
-from processor.app.web.checks import check_bytes
+from processor.app.web.checks import check_bytes, pending_elsewhere
 from processor.app.web.limits import Rates, Slot, Slots
 from processor.app.web.problem_details import (
     RETRY_SECONDS,
@@ -31,9 +31,17 @@ from processor.app.web.problem_details import (
     invalid,
     rebalancing,
 )
-from processor.app.web.routing import Forwarder
+from processor.app.web.routing import Forwarder, OwnerSilent
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
-from schemas.http import AffectedQuery, CheckRequest, ContextQuery, ViewQuery, decode_query
+from schemas.http import (
+    WAIT_MS_DEFAULT,
+    WAIT_MS_MAX,
+    AffectedQuery,
+    CheckRequest,
+    ContextQuery,
+    ViewQuery,
+    decode_query,
+)
 from schemas.ids import NAME_PATTERN, RECORD_PATTERN, TENANT_PATTERN
 from schemas.wire import WireError, decode_contract
 
@@ -41,6 +49,10 @@ CONVERSATION = "/v1/tenants/{tenant}/conversations/{conversation}"
 RECORD = CONVERSATION + "/records/{record:.+}"
 """A record's id may hold a slash, written as one or as %2F."""
 READ_SECONDS_MAX = 10.0
+CHECK_SECONDS_MORE = 1.0
+"""What an owner may take for a check beyond the wait that it was asked for."""
+VIEW_SECONDS_MORE = 10.0
+"""The same for a view, of a long conversation perhaps: it has no `pending`."""
 Respond: TypeAlias = Callable[[web.Request, Asked, bytes, Slot], Awaitable[bytes]]
 Model = TypeVar("Model", bound=ViewQuery)
 
@@ -115,7 +127,7 @@ class Gate:
             case None:
                 raise rebalancing()
             case Elsewhere(address):
-                return await self.forwarder.forward(request, body, address)
+                return await self._of_owner(request, tenant_id, conversation_id, body, address)
             case Ours() as owner:
                 asked = Asked(
                     self.conversations,
@@ -127,6 +139,30 @@ class Gate:
                 )
                 answer = await respond(request, asked, body, slot)
                 return web.Response(body=answer, content_type="application/json")
+
+    async def _of_owner(
+        self,
+        request: web.Request,
+        tenant_id: str,
+        conversation_id: str,
+        body: bytes,
+        address: str,
+    ) -> web.Response:
+        """What the owner answers, or what it would say of what is not folded in time."""
+        if request.method == "POST":
+            seconds, pending = pending_elsewhere(tenant_id, conversation_id, body)
+            seconds += CHECK_SECONDS_MORE
+        else:
+            wait_ms = request.query.get("wait_ms", "")
+            waits = wait_ms.isascii() and wait_ms.isdecimal() and len(wait_ms) < 6
+            seconds = min(int(wait_ms) if waits else WAIT_MS_DEFAULT, WAIT_MS_MAX) / 1_000
+            seconds, pending = seconds + VIEW_SECONDS_MORE, b""
+        try:
+            return await self.forwarder.forward(request, body, address, seconds)
+        except OwnerSilent as silent:
+            if not pending:
+                raise rebalancing() from silent
+            return web.Response(body=pending, content_type="application/json")
 
     async def _check(self, request: web.Request, asked: Asked, body: bytes, slot: Slot) -> bytes:
         if request.content_type != "application/json":

@@ -2,10 +2,14 @@
 
 Redirects would lose the Authorization header, so the request is sent on as it is: method, path,
 query, body, token. It is marked, and a worker that gets a marked request forwards it no further.
+An owner that does not answer is not waited for longer than the client would be made to wait, nor by
+so many requests that they would take the place of those for others.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from typing import final
 
 import aiohttp
@@ -13,17 +17,21 @@ import structlog
 from aiohttp import web
 from yarl import URL
 
-from processor.app.web.problem_details import rebalancing
-from schemas.http import WAIT_MS_MAX
+from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised, rebalancing
 
 _log = structlog.get_logger(__name__)
 
 FORWARDED = "Standfast-Forwarded"
 """Marks a request that another worker sent on."""
-TOTAL_SECONDS_MAX = WAIT_MS_MAX / 1_000 + 15.0
 CONNECT_SECONDS_MAX = 2.0
+WAITING_FOR_ONE_MAX = 128
+"""How many requests may wait for one owner: each holds its body, and one of all slots."""
 _SENT_ON = ("Authorization", "Content-Type", "Accept", "traceparent", "tracestate")
 _SENT_BACK = ("Content-Type", "Retry-After", "WWW-Authenticate", "Allow")
+
+
+class OwnerSilent(Exception):  # noqa: N818 - it says what happened
+    """The owner has not answered in time; whether it will have done what was asked is not known."""
 
 
 @final
@@ -31,10 +39,10 @@ class Forwarder:
     """Sends requests on to other workers; use it as `async with Forwarder()`."""
 
     async def __aenter__(self) -> Forwarder:
+        self._waiting: Counter[str] = Counter()
         self._session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(
-                total=TOTAL_SECONDS_MAX, sock_connect=CONNECT_SECONDS_MAX
-            ),
+            connector=aiohttp.TCPConnector(limit=0),  # it is `_waiting` that is bounded
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
         return self
@@ -42,26 +50,43 @@ class Forwarder:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def forward(self, request: web.Request, body: bytes, address: str) -> web.Response:
-        """The owner's answer. Raises ProblemRaised if the owner cannot be reached or is not one."""
+    async def forward(
+        self, request: web.Request, body: bytes, address: str, seconds_max: float
+    ) -> web.Response:
+        """The owner's answer, if it comes in time. Raises OwnerSilent.
+
+        Raises ProblemRaised if the owner cannot be reached, is not one, or is waited for by many.
+        """
         if FORWARDED in request.headers:
             raise rebalancing()  # two workers think that it is the other's
-        headers = {name: request.headers[name] for name in _SENT_ON if name in request.headers}
+        if self._waiting[address] >= WAITING_FOR_ONE_MAX:
+            raise ProblemRaised(Kind.BUSY, retry_s=RETRY_SECONDS)
+        self._waiting[address] += 1
         try:
-            async with self._session.request(
-                request.method,
-                URL(address + request.rel_url.raw_path_qs, encoded=True),
-                headers={**headers, FORWARDED: "1"},
-                data=body or None,
-                allow_redirects=False,
-            ) as answer:
-                return web.Response(
-                    status=answer.status,
-                    body=await answer.read(),
-                    headers={
-                        name: answer.headers[name] for name in _SENT_BACK if name in answer.headers
-                    },
-                )
-        except (aiohttp.ClientError, TimeoutError) as failure:
+            async with asyncio.timeout(seconds_max):
+                return await self._send(request, body, address)
+        except aiohttp.ClientError as failure:
             _log.info("owner_not_reached", address=address, error=type(failure).__name__)
             raise rebalancing() from failure
+        except TimeoutError as silent:
+            _log.info("owner_silent", address=address, seconds=round(seconds_max, 1))
+            raise OwnerSilent from silent
+        finally:
+            self._waiting[address] -= 1
+
+    async def _send(self, request: web.Request, body: bytes, address: str) -> web.Response:
+        headers = {name: request.headers[name] for name in _SENT_ON if name in request.headers}
+        async with self._session.request(
+            request.method,
+            URL(address + request.rel_url.raw_path_qs, encoded=True),
+            headers={**headers, FORWARDED: "1"},
+            data=body or None,
+            allow_redirects=False,
+        ) as answer:
+            return web.Response(
+                status=answer.status,
+                body=await answer.read(),
+                headers={
+                    name: answer.headers[name] for name in _SENT_BACK if name in answer.headers
+                },
+            )
