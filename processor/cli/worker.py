@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 import structlog
@@ -74,27 +75,17 @@ async def serve(
     interpreter: Interpreter | None = None,
 ) -> int:
     """Run one worker until it is asked to stop, and drain it; the exit status."""
-    if not embedded:
-        await _require_topics(settings, kafka)
+    seconds = settings.drain_seconds_max
+    _end_in_any_case(stop, seconds + CLOSE_SECONDS_MAX)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max))
-        sender = await stack.enter_async_context(Sender(kafka.client_options()))
-        if embedded:
-            for _, topic in Layout().topics():
-                await sender.partitions(topic.name)  # which makes it
-            click.echo(f"broker {kafka.bootstrap}")
-            sys.stdout.flush()
-        traces = stack.enter_context(closing_traces())
-        running = Worker(settings, kafka, store, sender, interpreter, traces)
-        routes = [metrics_route(running.metrics.text)]
-        web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
-        asked = asyncio.create_task(_until(stop, settings.drain_seconds_max))
-        starting = asyncio.create_task(running.start())
-        await asyncio.wait([asked, starting], return_when=asyncio.FIRST_COMPLETED)
+        asked: asyncio.Future[Any] = asyncio.create_task(stop.wait())
+        starting = asyncio.create_task(_begin(stack, settings, kafka, embedded, interpreter))
+        either: list[asyncio.Future[Any]] = [asked, starting]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             complain("asked to stop before it had started; nothing was in hand")
             _leave(0)
-        starting.result()
+        running, web = starting.result()
         await asyncio.wait([asked, running.failed], return_when=asyncio.FIRST_COMPLETED)
         if running.failed.done():
             asked.cancel()
@@ -106,16 +97,39 @@ async def serve(
             complain(f"{type(failure).__name__}: {failure}")
             _leave(1)
         try:
-            async with asyncio.timeout(settings.drain_seconds_max):
+            async with asyncio.timeout(seconds):
                 await web.stop()
                 await running.drain()
                 await stack.aclose()
         except TimeoutError:
-            complain(
-                f"not drained in {settings.drain_seconds_max:g} s; what is in hand comes again"
-            )
+            complain(f"not drained in {seconds:g} s; what is in hand comes again")
             _leave(1)
     return 0
+
+
+async def _begin(
+    stack: AsyncExitStack,
+    settings: WorkerSettings,
+    kafka: KafkaSettings,
+    embedded: bool,
+    interpreter: Interpreter | None,
+) -> tuple[Worker, WebServer]:
+    """A worker that has joined its group, and its server; `stack` closes all it needs."""
+    if not embedded:
+        await _require_topics(settings, kafka)
+    store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max))
+    sender = await stack.enter_async_context(Sender(kafka.client_options()))
+    if embedded:
+        for _, topic in Layout().topics():
+            await sender.partitions(topic.name)  # which makes it
+        click.echo(f"broker {kafka.bootstrap}")
+        sys.stdout.flush()
+    traces = stack.enter_context(closing_traces())
+    running = Worker(settings, kafka, store, sender, interpreter, traces)
+    routes = [metrics_route(running.metrics.text)]
+    web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
+    await running.start()
+    return running, web
 
 
 async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:
@@ -153,9 +167,12 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-async def _until(stop: AskedToStop, drain_seconds_max: float) -> None:
-    """Until it is asked to stop; some time later the process ends, whatever it waits for then."""
-    await stop.wait()
-    deadline = threading.Timer(drain_seconds_max + CLOSE_SECONDS_MAX, _leave, (1,))
-    deadline.daemon = True
-    deadline.start()
+def _end_in_any_case(stop: AskedToStop, seconds: float) -> None:
+    """Some time after it was asked to stop the process ends, whatever the event loop does then."""
+
+    def end() -> None:
+        stop.at_once.wait()
+        time.sleep(seconds)
+        os._exit(1)  # nothing that could wait for a thread of ours, or for who reads the log
+
+    threading.Thread(target=end, name="deadline", daemon=True).start()

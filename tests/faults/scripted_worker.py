@@ -1,7 +1,8 @@
 """A real worker with the scripted model, that may kill itself where it is told to.
 
 `python -m tests.faults.scripted_worker`; STANDFAST_FAULT is `point:count`: the process kills itself
--9 when it comes to that point for the count-th time.
+-9 when it comes to that point for the count-th time. With STANDFAST_FAULT_BLOCKS it does nothing
+any more from then on.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +34,8 @@ def _killer(count: int) -> Callable[[], None]:
 
     def reached() -> None:
         left[0] -= 1
+        if left[0] == 0 and os.environ.get("STANDFAST_FAULT_BLOCKS"):
+            time.sleep(3_600)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 

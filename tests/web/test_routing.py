@@ -135,7 +135,6 @@ def test_a_redirect_of_a_peer_is_not_followed() -> None:
 @asynccontextmanager
 async def beside_a_hung_owner() -> AsyncIterator[Client]:
     """A worker whose conversations belong to one that takes requests and answers none."""
-
     over = asyncio.Event()
 
     async def hang(_: web.Request) -> web.Response:
