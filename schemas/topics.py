@@ -33,6 +33,8 @@ UNLIMITED = -1
 
 _DAY_MS = 24 * 60 * 60 * 1_000
 _MEBIBYTE = 1_048_576
+_SEGMENT_BYTES = 64 * _MEBIBYTE
+"""Of a compacted topic. The last segment is never compacted: one of a gibibyte keeps it all."""
 
 
 class Cleanup(StrEnum):
@@ -86,6 +88,7 @@ class Topic:
             "retention.bytes": UNLIMITED,
             "max.message.bytes": self.message_bytes_max,
             "compression.type": "uncompressed",
+            **({"segment.bytes": _SEGMENT_BYTES} if self.cleanup is Cleanup.COMPACT else {}),
         }
 
     @property

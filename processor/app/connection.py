@@ -49,6 +49,18 @@ async def connect(
 
 
 @asynccontextmanager
+async def connected(settings: KafkaSettings, client: Any) -> AsyncIterator[Any]:
+    """A consumer or producer that is started, and stopped at the end. Raises BrokerError."""
+    await connect(settings, client.start, client.stop)
+    try:
+        yield client
+    except (KafkaError, TimeoutError) as failed:
+        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
+    finally:
+        await client.stop()
+
+
+@asynccontextmanager
 async def admin_client(settings: KafkaSettings) -> AsyncIterator[Any]:
     """An admin client of aiokafka. Raises BrokerError."""
     admin = AIOKafkaAdminClient(**settings.client_options(), request_timeout_ms=REQUEST_MS_MAX)

@@ -99,12 +99,13 @@ class App(faust.App):
         return _Transport(self.conf.broker_consumer, self)
 
 
-def new_app(settings: WorkerSettings, kafka: KafkaSettings) -> App:
+def new_app(settings: WorkerSettings, kafka: KafkaSettings, client_id: str) -> App:
     """An app without agents. Raises SettingsError."""
     app = App(
         settings.group,
         broker=[f"aiokafka://{address}" for address in kafka.bootstrap.split(",")],
         broker_credentials=_credentials(kafka),
+        broker_client_id=client_id,
         store="memory://",
         table_standby_replicas=1,  # there are no tables, but 0 would replace the assignor
         web_enabled=False,

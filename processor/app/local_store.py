@@ -9,7 +9,6 @@ and never says less than the place it names; losing it loses nothing.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,6 +19,7 @@ import duckdb
 import structlog
 
 from processor.app.evicted import Evicted
+from processor.app.held import HeldConversations
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import capture
@@ -37,10 +37,6 @@ from schemas.wire import canonical_bytes
 
 _log = structlog.get_logger(__name__)
 
-CONVERSATION_WEIGHT = 8
-"""What a conversation costs beside its records, in records."""
-UTTERANCES_PER_RECORD = 4
-"""That many ids of utterances weigh what a record does."""
 WRITE_SECONDS_MAX = 1.0
 ASIDE = ".damaged"
 """What the name of a store that was set aside ends with; one is kept, for whoever asks why."""
@@ -67,11 +63,9 @@ class LocalStore:
 
     def __init__(self, path: Path, records_max: int) -> None:
         self._path = path
-        self._records_max = records_max
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="views")
-        self._live: OrderedDict[str, tuple[Conversation, int]] = OrderedDict()
-        self._weight = 0
+        self._held = HeldConversations(records_max)
         self._loading: dict[str, asyncio.Task[Conversation]] = {}
         self._evicted = Evicted()
         self._batch = Batch()
@@ -143,10 +137,9 @@ class LocalStore:
         if self._batch.is_full():
             await self.flush()
         key = conversation_key(tenant_id, conversation_id)
-        held = self._live.get(key)
+        held = self._held.get(key)
         if held is not None:
-            self._live.move_to_end(key)
-            return held[0]
+            return held
         loading = self._loading.get(key)
         if loading is None:
             loading = asyncio.create_task(self._load(self._loading, tenant_id, conversation_id))
@@ -157,7 +150,7 @@ class LocalStore:
         """The same if anything of it is folded, else None; what is not there is not held."""
         key = conversation_key(tenant_id, conversation_id)
         is_there = (
-            key in self._live
+            key in self._held
             or self._batch.has(key)
             or await self._run(lambda: self._store.may_have(tenant_id, conversation_id))
         )
@@ -227,29 +220,17 @@ class LocalStore:
         return conversation
 
     def _hold(self, conversation: Conversation) -> None:
-        key = conversation_key(conversation.tenant_id, conversation.conversation_id)
-        _, before = self._live.pop(key, (conversation, 0))
-        weight = (
-            CONVERSATION_WEIGHT
-            + len(conversation.state.records)
-            + len(conversation.utterances) // UTTERANCES_PER_RECORD
-        )
-        self._live[key] = (conversation, weight)
-        self._weight += weight - before
-        while self._weight > self._records_max and len(self._live) > 1:
-            oldest, (dropped, lost) = self._live.popitem(last=False)
-            self._weight -= lost
+        for key, dropped in self._held.hold(conversation):
             if dropped.sequence > 0:
-                self._thread.submit(self._evicted.put, oldest, capture(dropped))
+                self._thread.submit(self._evicted.put, key, capture(dropped))
 
     def held(self) -> Held:
         """What is in memory."""
-        return Held(len(self._live), self._weight)
+        return Held(len(self._held), self._held.weight)
 
     def forget_conversations(self) -> None:
         """Others may go on with them: they are read again when they are needed."""
-        self._live.clear()
-        self._weight = 0
+        self._held.clear()
         self._loading = {}
         self._thread.submit(self._evicted.forget)
 

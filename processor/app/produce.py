@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from aiokafka.errors import MessageSizeTooLargeError
 
-from processor.app.connection import connect
-from processor.app.errors import BrokerError
+from processor.app.connection import connected
 from processor.app.lines import Line
 from processor.app.messages import UTTERANCES, utterance_message
 from processor.app.partitions import partition_of
@@ -130,10 +129,5 @@ async def idempotent_producer(
         max_batch_size=BATCH_BYTES_MAX,
         max_request_size=request_bytes_max,
     )
-    await connect(settings, producer.start, producer.stop)
-    try:
+    async with connected(settings, producer):
         yield producer
-    except (KafkaError, TimeoutError) as failed:
-        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
-    finally:
-        await producer.stop()

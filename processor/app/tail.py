@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 
-from processor.app.connection import connect
-from processor.app.errors import BrokerError
+from processor.app.connection import connected
 from processor.app.fetched import new_consumer
 from processor.app.partitions import partition_of
 from processor.app.settings import KafkaSettings
@@ -93,10 +91,5 @@ async def _consumer(settings: KafkaSettings) -> AsyncIterator[Any]:
     consumer = new_consumer(
         **settings.client_options(), enable_auto_commit=False, auto_offset_reset="earliest"
     )
-    await connect(settings, consumer.start, consumer.stop)
-    try:
+    async with connected(settings, consumer):
         yield consumer
-    except (KafkaError, TimeoutError) as failed:
-        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
-    finally:
-        await consumer.stop()

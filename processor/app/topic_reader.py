@@ -7,10 +7,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaError
 
-from processor.app.connection import admin_client, connect
-from processor.app.errors import BrokerError
+from processor.app.connection import admin_client, connected
 from processor.app.fetched import new_consumer, without_problems
 from processor.app.settings import KafkaSettings
 from replay.archive_batch import ArchivedMessage
@@ -50,15 +48,10 @@ async def paused_reader(
         fetch_max_bytes=FETCH_BYTES_MAX,
         max_partition_fetch_bytes=PARTITION_FETCH_BYTES_MAX,
     )
-    await connect(settings, consumer.start, consumer.stop)
-    try:
+    async with connected(settings, consumer):
         consumer.assign(list(places))
         consumer.pause(*places)
         yield consumer
-    except (KafkaError, TimeoutError) as failed:
-        raise BrokerError(f"{settings.bootstrap}: {failed or 'no answer'}") from failed
-    finally:
-        await consumer.stop()
 
 
 def message_of(record: Any) -> ArchivedMessage:

@@ -6,7 +6,7 @@ Everything somebody would look for is in it, and what was said only if the site 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, assert_never
 
 from processor.app.messages import Delivered
 from processor.app.reduce_agent import Folded
@@ -71,6 +71,8 @@ def _outcome(event: LogEvent) -> str:
             return "set_up"
         case ConversationErased():
             return "erased"
+        case _:
+            assert_never(event)
 
 
 def said(event: LogEvent) -> list[str]:

@@ -30,6 +30,7 @@ from processor.app.faust_app import (
 )
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gauges import gauges
+from processor.app.instance import Instance, InstanceTaken
 from processor.app.intake import Intake
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.kafka_log import KafkaLog
@@ -94,6 +95,7 @@ class Worker:
             running_per_tenant_max=settings.calls_per_tenant_max,
             on_crash=self._crash,
         )
+        self._instance = Instance(kafka, settings.group, settings.instance)
         self._app = self._new_app()
         self._watch = TopicWatch(kafka, self._app)
         self._intake = Intake(ConsumerFlow(self._app), settings.in_hand_max)
@@ -111,7 +113,7 @@ class Worker:
         )
 
     def _new_app(self) -> App:
-        app = new_app(self.settings, self._kafka)
+        app = new_app(self.settings, self._kafka, self._instance.client_id)
         app.on_partitions_revoked.connect(self._on_revoked)
         app.on_rebalance_complete.connect(self._on_rebalance_complete)
         return app
@@ -186,6 +188,7 @@ class Worker:
     # -- rebalances -------------------------------------------------------------------------------
 
     async def _on_revoked(self, *_: object, **__: object) -> None:
+        was_member = self._assignment.status() is not None
         self._progress.new_epoch()
         self._intake.forget()
         self._assignment.forget()
@@ -193,6 +196,11 @@ class Worker:
         self._store.forget_conversations()
         await self._publisher.stop()
         await self._dispatcher.cancel()
+        if was_member:  # before the first time, who has our place may be the process before us
+            try:
+                await self._instance.check()
+            except InstanceTaken as taken:
+                self._crash(taken)
 
     async def _on_rebalance_complete(self, *_: object, **__: object) -> None:
         partitions = sorted(

@@ -8,7 +8,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from processor.app.live import EMPTY_WEIGHT, LiveConversations
+from processor.app.held import CONVERSATION_WEIGHT
+from processor.app.live import LiveConversations
 from processor.app.one_process import OneProcess
 from processor.engine.record import Record
 from replay.store import Store
@@ -48,7 +49,7 @@ def test_conversations_that_grow_make_room(tmp_path: Path) -> None:
 def test_conversations_that_are_empty_count_too(tmp_path: Path) -> None:
     """Lines that add nothing to conversations without number do not fill the memory."""
     with Store(tmp_path / "store.duckdb") as store:
-        live = LiveConversations(store, records_max=10 * EMPTY_WEIGHT)
+        live = LiveConversations(store, records_max=10 * CONVERSATION_WEIGHT)
         first = live.get("default", "c0")
         for which in range(1, 10):
             live.get("default", f"c{which}")
