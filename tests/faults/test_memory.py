@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from processor.app.held import CONVERSATION_WEIGHT
-from processor.app.local_store import LocalStore
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
+from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, Delivered
 from processor.engine.fold import Refused, advance
 from schemas.wire import decode_utterance
