@@ -71,7 +71,7 @@ class InterpreterSettings(BaseSettings):
     )
 
     kind: InterpreterKind = InterpreterKind.NATIVE
-    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = Field(
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s@]+$")] | None = Field(
         default=None, validation_alias=_also("BASE_URL", "OPENAI_BASE_URL")
     )
     api_key: SecretStr | None = Field(

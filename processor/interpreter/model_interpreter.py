@@ -104,7 +104,8 @@ class _Exchange:
                 return self._unreadable(f"the model refuses: {answer.refusal or _FILTERED}")
             if answer.finish_reason == _CUT:
                 if self.room > 1:
-                    return self._unreadable(f"the answer is longer than {self._tokens_max()} tokens")
+                    longest = self._tokens_max()
+                    return self._unreadable(f"the answer is longer than {longest:,} tokens")
                 self.room = 2
                 continue
             try:

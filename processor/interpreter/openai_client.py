@@ -27,7 +27,7 @@ from processor.interpreter.request import Answer, Dialect, ModelRequest, Request
 
 _REQUEST_IS_AT_FAULT = (400, 413, 422)
 _PASSING = (408, 409, 429)
-_CODE = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_CODE = re.compile(r"[a-z_]{1,64}")
 _NO_KEY = "none"
 """The client wants a key; a server that asks for none ignores it."""
 RETRY_AFTER_S_MAX = 30.0
@@ -70,7 +70,7 @@ class OpenAIModel:
         self._found: Shape | None = None
         self._finding = asyncio.Lock()
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
 

@@ -111,12 +111,12 @@ class UnfitEndpoint(Exception):  # noqa: N818 - it says what is wrong
 class Model(Protocol):
     """Answers requests."""
 
-    name: str
-    """How the log calls the interpreter that asks it."""
+    @property
+    def name(self) -> str:
+        """How the log calls the interpreter that asks it."""
 
     async def shape(self) -> Shape:
         """What requests must look like. Raises EndpointUnavailable or UnfitEndpoint."""
 
     async def ask(self, request: ModelRequest) -> Answer:
         """One answer. Raises EndpointUnavailable or RequestRefused."""
-
