@@ -86,7 +86,7 @@ def test_an_unreadable_turn_costs_recall_and_is_counted() -> None:
     ],
 )
 def test_gold_is_read_perfectly(name: str, turns: int, key_shifts: list[int]) -> None:
-    """The scenarios' own operations score 1, and the turns in which a standing changes are known."""
+    """Gold operations score 1, and the turns in which a standing changes are known."""
     # In turn 12 of the incident a record is given up that was given up before.
     read = turns_of(GoldInterpreter(), name)
     assert score(read) == (turns, 0, 1.0, 1.0, 1.0, 1.0)
