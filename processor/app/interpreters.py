@@ -9,6 +9,7 @@ from typing import NamedTuple, final
 
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
 from processor.interpreter.limits import Breaker, Pauses, TenantBudgets
+from processor.interpreter.matching import MatchingInterpreter
 from processor.interpreter.model_interpreter import ModelInterpreter
 from processor.interpreter.openai_client import Endpoint, OpenAIModel
 from processor.interpreter.port import Interpreter
@@ -92,4 +93,5 @@ def _interpreter(settings: InterpreterSettings, model: Model) -> Interpreter:
         calls_max=settings.tenant_calls_max,
         period_s=settings.tenant_period.seconds,
     )
-    return ModelInterpreter(model, prompts, budgets, settings.utterance_seconds_max)
+    asking = ModelInterpreter(model, prompts, budgets, settings.utterance_seconds_max)
+    return MatchingInterpreter(asking)

@@ -27,7 +27,7 @@ _STEM_CHARS = 6
 _MENTIONED = 1_000_000
 _PER_TERM = 10
 _OPEN, _CHANGED, _CONTESTED, _DECIDED = 40, 30, 30, 20
-_NEWEST = 40
+_NEWEST = 10
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@'/-]*")
 _WORD = re.compile(r"[^\W_]+")
