@@ -98,15 +98,9 @@ async def serve(
             sys.stdout.flush()
         traces = stack.enter_context(closing_traces())
         opened = await stack.enter_async_context(open_interpreter(reads))
-        running = Worker(
-            settings,
-            kafka,
-            store,
-            sender,
-            interpreter if opened is None else opened.interpreter,
-            traces,
-            reads.outage_seconds_max,
-        )
+        reader = interpreter if opened is None else opened.interpreter
+        patience_s = reads.outage_seconds_max
+        running = Worker(settings, kafka, store, sender, reader, traces, patience_s)
         if opened is not None:
             stack.enter_context(watching(opened.model, running.note_endpoint, running.failed))
         routes = [metrics_route(running.metrics.text)]

@@ -102,6 +102,8 @@ class ScriptedEndpoint:
     refuses: tuple[str, ...] = ()
     """Parameters that it does not take."""
     key: str | None = KEY
+    is_away: bool = False
+    """Whether it answers 503 to everything."""
     asked: list[Json] = field(default_factory=list)
     tests: list[Json] = field(default_factory=list)
 
@@ -147,6 +149,8 @@ class ScriptedEndpoint:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read())
+        if self.is_away:
+            return _refusal(Status(503))
         if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
             message = f"Incorrect API key provided: {request.headers.get('Authorization')}"
             return _refusal(Status(401, "invalid_api_key", message=message))
