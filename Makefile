@@ -9,12 +9,14 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
 KAFKA := build/kafka/fetched
+MODEL_VENV := build/model/venv
+MODEL := $(MODEL_VENV)/.installed
 ARGS ?=
 # The tests run in two processes, each with a broker of its own.
 IN_PARALLEL := -n 2 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka test test-full bench lint lock schemas clean
+.PHONY: help setup demo kafka test test-full test-model bench lint lock schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,6 +52,17 @@ test: setup kafka ## run the tests; the end of the output says what was left out
 test-full: setup kafka ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
+# A small model on this machine, whose packages are apart and whose server takes minutes to build;
+# or any other: OPENAI_BASE_URL, OPENAI_API_KEY and STANDFAST_INTERPRETER_MODEL.
+$(MODEL): deploy/model.lock | setup
+	"$(PYTHON)" -m venv --clear $(MODEL_VENV)
+	CMAKE_ARGS=-DLLAVA_BUILD=OFF $(BIN)/uv pip install --quiet --python $(MODEL_VENV) \
+		--require-hashes --no-deps --build-constraints $< -r $<
+	@touch $@
+
+test-model: setup $(if $(OPENAI_BASE_URL)$(OPENAI_API_KEY),,$(MODEL)) ## 50 turns through a model
+	$(BIN)/python -m tests.model.fifty_turns
+
 bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
 	$(BIN)/python -m tests.benchmarks.core
@@ -71,6 +84,9 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 		--python-version 3.11 --custom-compile-command 'make lock' \
 		--group build --constraints deploy/requirements.lock --no-annotate \
 		--output-file deploy/build.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		deploy/model.in --output-file deploy/model.lock $(ARGS)
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate

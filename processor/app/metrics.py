@@ -104,6 +104,15 @@ class Metrics:
         self._unavailable = Counter(
             "standfast_endpoint_failures", "Calls the endpoint did not answer.", registry=registry
         )
+        self._calls = Counter(
+            "standfast_model_calls", "Calls of a model in what was folded.", registry=registry
+        )
+        self._tokens = Counter(
+            "standfast_model_tokens",
+            "Tokens that models read and wrote in what was folded.",
+            ["direction"],
+            registry=registry,
+        )
         self._seconds = Histogram(
             "standfast_utterance_seconds",
             "From the delivery of an utterance to the emission of what came of it.",
@@ -122,6 +131,11 @@ class Metrics:
         if folded.is_again:
             return
         self._folded.labels(folded.event.type).inc()
+        provenance = folded.event.provenance
+        self._calls.inc(provenance.attempts)
+        self._tokens.labels("in").inc(provenance.tokens_in)
+        self._tokens.labels("out").inc(provenance.tokens_out)
+        self._rejected.inc(len(provenance.rejections))
         if seconds is not None:
             self._seconds.observe(seconds)
         for event in folded.derived:

@@ -45,6 +45,7 @@ from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
 from processor.app.topic_watch import TopicsChanged, TopicWatch, mend_places
 from processor.app.tracing import Tracing
+from processor.app.utterance_reader import OUTAGE_PATIENCE_S
 from processor.interpreter.port import Interpreter
 
 _log = structlog.get_logger(__name__)
@@ -62,6 +63,7 @@ class Worker:
         sender: Sender,
         interpreter: Interpreter | None = None,
         tracing: Tracing | None = None,
+        outage_patience_s: float = OUTAGE_PATIENCE_S,
     ) -> None:
         self.settings = settings
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -88,7 +90,8 @@ class Worker:
             log=self._kafka_log,
             dead_letters=self._kafka_log,
             interpreter=interpreter,
-            on_endpoint=self._note_endpoint,
+            outage_patience_s=outage_patience_s,
+            on_endpoint=self.note_endpoint,
         )
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
@@ -270,7 +273,8 @@ class Worker:
         """Whether the interpreter's endpoint answered when it was asked last."""
         return self._endpoint_answers
 
-    def _note_endpoint(self, answers: bool) -> None:
+    def note_endpoint(self, answers: bool) -> None:
+        """Remember whether the interpreter's endpoint answered just now."""
         self._endpoint_answers = answers
         if not answers:
             self.metrics.endpoint_failed()

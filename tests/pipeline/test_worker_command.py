@@ -28,6 +28,9 @@ def test_settings_are_shown_without_secrets() -> None:
             "STANDFAST_KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
             "STANDFAST_KAFKA_USERNAME": "ann",
             "STANDFAST_KAFKA_PASSWORD": "hunter2",
+            "STANDFAST_INTERPRETER_KIND": "openai",
+            "STANDFAST_INTERPRETER_MODEL": "small",
+            "OPENAI_API_KEY": "hunter2",
         },
         capture_output=True,
         check=True,
@@ -37,6 +40,8 @@ def test_settings_are_shown_without_secrets() -> None:
     assert settings["worker"]["listen_port"] == 8080
     assert settings["worker"]["peers"] == ["http://other:8080"]
     assert settings["kafka"]["bootstrap"] == "broker:9092"
+    assert settings["interpreter"]["model"] == "small"
+    assert settings["interpreter"]["api_key"] == "**********"
     assert b"hunter2" not in shown.stdout + shown.stderr
 
 
