@@ -53,6 +53,7 @@ from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
 from processor.app.tracing import Tracing
 from processor.app.turn_line import said, turn_line
+from processor.app.utterance_reader import OUTAGE_PATIENCE_S
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreter
 from replay.errors import StoreError
@@ -73,6 +74,7 @@ class Worker:
         sender: Sender,
         interpreter: Interpreter | None = None,
         tracing: Tracing | None = None,
+        outage_patience_s: float = OUTAGE_PATIENCE_S,
     ) -> None:
         self._tracing = tracing or Tracing()
         self.settings = settings
@@ -100,7 +102,8 @@ class Worker:
             log=self,
             dead_letters=self,
             interpreter=interpreter,
-            on_endpoint=self._note_endpoint,
+            outage_patience_s=outage_patience_s,
+            on_endpoint=self.note_endpoint,
         )
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
@@ -352,7 +355,8 @@ class Worker:
         """Whether the interpreter's endpoint answered when it was asked last."""
         return self._endpoint_answers
 
-    def _note_endpoint(self, answers: bool) -> None:
+    def note_endpoint(self, answers: bool) -> None:
+        """Remember whether the interpreter's endpoint answered just now."""
         self._endpoint_answers = answers
         if not answers:
             self.metrics.endpoint_failed()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
 
+from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
+from processor.app.interpreters import open_interpreter
+from processor.app.settings import interpreter_settings
 from processor.cli.errors import BadInputError
 from processor.cli.output import Progress, write_json
+from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable, Interpreter
 from processor.interpreter.prompts import Condition
+from processor.interpreter.recorded import Unrecorded
 from replay.evaluate.operations import SCENARIOS, GoldInterpreter, LabelledTurn, label_scenario
 from replay.evaluate.operations_report import Run, results, table
 from schemas.wire import canonical_bytes
@@ -42,10 +47,21 @@ def _conditions(
 @click.option("--runs", type=click.IntRange(1, 1_000), default=1, show_default=True)
 @click.option(
     "--interpreter",
-    type=click.Choice(["native"]),
-    default="native",
+    type=click.Choice([kind.value for kind in InterpreterKind]),
+    default=InterpreterKind.NATIVE.value,
     show_default=True,
-    help="native: the scenarios' own operations, which must come out as 1.",
+    help="native: the scenarios' own operations, which must come out as 1. openai: a model, told "
+    "by the environment as for a run. recorded: what a model answered before.",
+)
+@click.option(
+    "--cassette",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The answers for recorded.",
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the answers of openai to a file, for recorded.",
 )
 @click.option(
     "--out",
@@ -57,6 +73,8 @@ def operations(
     conditions: tuple[Condition, ...],
     runs: int,
     interpreter: str,
+    cassette: Path | None,
+    record: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> int:
@@ -64,7 +82,16 @@ def operations(
 
     F1 and exact match, over all turns and over those in which a standing changes.
     """
-    done = asyncio.run(_all_runs(interpreter, conditions, runs))
+    kind = InterpreterKind(interpreter)
+    given = {"kind": kind, "cassette": cassette, "record": record}
+    settings = {
+        condition: interpreter_settings(
+            {name: value for name, value in given.items() if value is not None}
+            | {"condition": condition}
+        )
+        for condition in conditions
+    }
+    done = asyncio.run(_all_runs(settings, runs))
     measured = results(interpreter, done)
     shown = table(interpreter, done)
     if out is not None:
@@ -78,22 +105,22 @@ def operations(
     return 0
 
 
-async def _all_runs(
-    interpreter: str, conditions: tuple[Condition, ...], runs: int
-) -> tuple[Run, ...]:
+async def _all_runs(settings: Mapping[Condition, InterpreterSettings], runs: int) -> list[Run]:
     done: list[Run] = []
     progress = Progress(shown=True, noun="turns", every=1)
     try:
-        for condition in conditions:
-            async with _opened(interpreter, condition) as opened:
+        for condition, each in settings.items():
+            async with _opened(each) as interpreter:
                 for number in range(1, runs + 1):
-                    turns = [turn async for turn in _one_run(opened, progress)]
+                    turns = [turn async for turn in _one_run(interpreter, progress)]
                     done.append(Run(condition, number, tuple(turns)))
     except EndpointUnavailable as unavailable:
         raise BadInputError(f"the endpoint cannot be used: {unavailable}") from unavailable
+    except Unrecorded as unrecorded:
+        raise BadInputError(str(unrecorded)) from unrecorded
     finally:
         progress.close()
-    return tuple(done)
+    return done
 
 
 async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterator[LabelledTurn]:
@@ -103,11 +130,12 @@ async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterato
             yield turn
 
 
-def _opened(kind: str, condition: Condition) -> AbstractAsyncContextManager[Interpreter]:
-    del kind, condition
-    return _gold()
-
-
 @asynccontextmanager
-async def _gold() -> AsyncIterator[Interpreter]:
-    yield GoldInterpreter()
+async def _opened(settings: InterpreterSettings) -> AsyncIterator[Interpreter]:
+    """The interpreter of the settings, tried out before it is asked for the first turn."""
+    async with open_interpreter(settings) as opened:
+        if opened is None:
+            yield GoldInterpreter()
+            return
+        await try_out(opened, settings)
+        yield opened.interpreter

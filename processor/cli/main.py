@@ -50,6 +50,7 @@ COMMANDS = {
     "dead-letters": "dead_letters",
     "token": "token",
     "evaluate": "evaluate",
+    "usage": "usage",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""
