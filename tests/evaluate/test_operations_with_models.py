@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +10,12 @@ import orjson
 from processor.scenarios import utterances
 from replay.evaluate.operations import SCENARIOS
 from tests.interpreter.scripted_endpoint import (
-    KEY,
-    MODEL,
     Said,
     ScriptedEndpoint,
     Status,
     operations,
 )
+from tests.interpreter.with_endpoint import standfast_at
 
 GOLD = {
     utterance.text: [each.model_dump(mode="json") for each in utterance.operations]
@@ -31,21 +27,7 @@ GOLD = {
 
 def evaluate(endpoint: ScriptedEndpoint | None, *arguments: object) -> tuple[int, Any, str]:
     """Status, results and standard error of the command, with an endpoint in its environment."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "STANDFAST"))}
-    if endpoint is not None:
-        environment |= {
-            "OPENAI_BASE_URL": endpoint.url,
-            "OPENAI_API_KEY": KEY,
-            "STANDFAST_INTERPRETER_MODEL": MODEL,
-        }
-    done = subprocess.run(
-        [sys.executable, "-m", "processor.cli.main", "evaluate", "operations", "--json"]
-        + [str(argument) for argument in arguments],
-        env=environment,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
+    done = standfast_at(endpoint, "evaluate", "operations", "--json", *arguments)
     return done.returncode, done.stdout and orjson.loads(done.stdout), done.stderr.decode()
 
 
