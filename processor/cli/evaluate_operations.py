@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple, final
 
 import click
 
@@ -17,9 +18,11 @@ from processor.cli.output import Progress, write_json
 from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable, Interpreter
 from processor.interpreter.prompts import Condition
+from processor.interpreter.prompts.texts import VERSION
 from processor.interpreter.recorded import Unrecorded
 from replay.evaluate.operations import SCENARIOS, GoldInterpreter, LabelledTurn, label_scenario
-from replay.evaluate.operations_report import Run, results, table
+from replay.evaluate.operations_report import results, table
+from replay.evaluate.operations_runs import Run, Subject, keep_run, kept_runs
 from schemas.wire import canonical_bytes
 
 RESULTS_NAME = "results.json"
@@ -66,7 +69,8 @@ def _conditions(
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help=f"Write every item to DIR/{RESULTS_NAME} and the table to DIR/{TABLE_NAME}.",
+    help=f"Write every item to DIR/{RESULTS_NAME} and the table to DIR/{TABLE_NAME}; a run that "
+    "was finished there before is not done again.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def operations(
@@ -91,11 +95,14 @@ def operations(
         )
         for condition in conditions
     }
-    done = asyncio.run(_all_runs(settings, runs))
-    measured = results(interpreter, done)
-    shown = table(interpreter, done)
+    subject = _subject(settings[conditions[0]])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
+    plan = _Plan(subject, settings, range(1, runs + 1), out)
+    done = asyncio.run(plan.all_runs())
+    measured = results(subject, done)
+    shown = table(subject, done)
+    if out is not None:
         (out / RESULTS_NAME).write_bytes(canonical_bytes(measured) + b"\n")
         (out / TABLE_NAME).write_text(shown, encoding="utf-8")
     if as_json:
@@ -105,22 +112,61 @@ def operations(
     return 0
 
 
-async def _all_runs(settings: Mapping[Condition, InterpreterSettings], runs: int) -> list[Run]:
-    done: list[Run] = []
-    progress = Progress(shown=True, noun="turns", every=1)
-    try:
-        for condition, each in settings.items():
-            async with _opened(each) as interpreter:
-                for number in range(1, runs + 1):
-                    turns = [turn async for turn in _one_run(interpreter, progress)]
-                    done.append(Run(condition, number, tuple(turns)))
-    except EndpointUnavailable as unavailable:
-        raise BadInputError(f"the endpoint cannot be used: {unavailable}") from unavailable
-    except Unrecorded as unrecorded:
-        raise BadInputError(str(unrecorded)) from unrecorded
-    finally:
-        progress.close()
-    return done
+def _subject(settings: InterpreterSettings) -> Subject:
+    """What shapes the answers, but for the condition."""
+    shaping = ("base_url", "model", "dialect", "temperature", "seed", "answer_tokens_max")
+    given = {name: getattr(settings, name) for name in (*shaping, "prompt_tokens_max", "cassette")}
+    return {
+        "interpreter": settings.kind.value,
+        "wording": VERSION,
+        **{name: None if value is None else str(value) for name, value in given.items()},
+    }
+
+
+@final
+class _Plan(NamedTuple):
+    """Which runs are wanted; those that were finished before are not done again."""
+
+    subject: Subject
+    settings: Mapping[Condition, InterpreterSettings]
+    numbers: Sequence[int]
+    out: Path | None
+
+    async def all_runs(self) -> list[Run]:
+        """Every run, condition by condition. Raises BadInputError and StoreError."""
+        before = [] if self.out is None else kept_runs(self.out, self.subject)
+        kept = {(run.condition, run.run): run for run in before}
+        done: list[Run] = []
+        progress = Progress(shown=True, noun="turns", every=1)
+        try:
+            for condition, settings in self.settings.items():
+                missing = [number for number in self.numbers if (condition, number) not in kept]
+                if missing:
+                    async for run in self._runs(condition, settings, missing, progress):
+                        kept[condition, run.run] = run
+                done += [kept[condition, number] for number in self.numbers]
+        except EndpointUnavailable as unavailable:
+            raise BadInputError(f"the endpoint cannot be used: {unavailable}") from unavailable
+        except Unrecorded as unrecorded:
+            raise BadInputError(str(unrecorded)) from unrecorded
+        finally:
+            progress.close()
+        return done
+
+    async def _runs(
+        self,
+        condition: Condition,
+        settings: InterpreterSettings,
+        numbers: Sequence[int],
+        progress: Progress,
+    ) -> AsyncIterator[Run]:
+        async with _opened(settings) as interpreter:
+            for number in numbers:
+                turns = [turn async for turn in _one_run(interpreter, progress)]
+                run = Run(subject=self.subject, condition=condition, run=number, items=tuple(turns))
+                if self.out is not None:
+                    keep_run(self.out, run)
+                yield run
 
 
 async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterator[LabelledTurn]:
