@@ -93,5 +93,5 @@ def _interpreter(settings: InterpreterSettings, model: Model) -> Interpreter:
         calls_max=settings.tenant_calls_max,
         period_s=settings.tenant_period.seconds,
     )
-    asked = ModelInterpreter(model, prompts, budgets, settings.utterance_seconds_max)
-    return MatchingInterpreter(asked)
+    asking = ModelInterpreter(model, prompts, budgets, settings.utterance_seconds_max)
+    return MatchingInterpreter(asking)

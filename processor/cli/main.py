@@ -49,8 +49,8 @@ COMMANDS = {
     "archive": "archive",
     "dead-letters": "dead_letters",
     "token": "token",
-    "evaluate": "evaluate",
     "usage": "usage",
+    "evaluate": "evaluate",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""

@@ -23,10 +23,17 @@ from processor.interpreter.dialects import NoCompletion, answer_of, body_of
 from processor.interpreter.limits import Breaker, Pauses
 from processor.interpreter.port import EndpointUnavailable
 from processor.interpreter.probe import find_shape
-from processor.interpreter.request import Answer, Dialect, ModelRequest, RequestRefused, Shape
+from processor.interpreter.request import (
+    Answer,
+    Dialect,
+    ModelRequest,
+    RequestRefused,
+    ServerFailure,
+    Shape,
+)
 
 _REQUEST_IS_AT_FAULT = (400, 413, 422)
-_PASSING = (408, 409, 429)
+_PASSING = (408, 409, 429, 503)
 _CODE = re.compile(r"[a-z_]{1,64}")
 _NO_KEY = "none"
 """The client wants a key; a server that asks for none ignores it."""
@@ -78,28 +85,35 @@ class OpenAIModel:
         """The shape that the endpoint proved to understand; it is asked once."""
         async with self._finding:
             if self._found is None:
-                self._found = await find_shape(self.ask, self.wanted, self.dialects)
+                self._found = await find_shape(self._test, self.wanted, self.dialects)
         return self._found
+
+    async def _test(self, request: ModelRequest) -> Answer:
+        """The answer to a self-test, whose failures say nothing about the breaker's endpoint."""
+        return await self._ask(request, Breaker(failures_max=1 + self.pauses.tries_max))
 
     async def ask(self, request: ModelRequest) -> Answer:
         """One answer, after some tries. Raises EndpointUnavailable or RequestRefused."""
+        return await self._ask(request, self.breaker)
+
+    async def _ask(self, request: ModelRequest, breaker: Breaker) -> Answer:
         body = body_of(request)
         for tried in range(1, self.pauses.tries_max + 1):
-            self.breaker.check()
+            breaker.check()
             try:
                 answer = await self._call(request, body)
             except RequestRefused:
-                self.breaker.answered()
+                breaker.answered()
                 raise
             except EndpointUnavailable as failure:
-                self.breaker.failed()
+                breaker.failed()
                 after_s = failure.retry_after_s
                 is_last = tried == self.pauses.tries_max or (after_s or 0.0) > RETRY_AFTER_S_MAX
-                if is_last or not isinstance(failure, _Passing):
+                if is_last or not isinstance(failure, _Passing | ServerFailure):
                     raise
                 await self.pauses.pause(tried, after_s)
             else:
-                self.breaker.answered()
+                breaker.answered()
                 return answer
         raise AssertionError("the last try returns or raises")
 
@@ -134,8 +148,11 @@ def _failure(refusal: openai.APIStatusError) -> EndpointUnavailable | RequestRef
         refused = RequestRefused(problem)
         refused.parameter = _parameter(details)
         return refused
-    if status in _PASSING or status >= 500:
-        return _Passing(problem, _retry_after_s(refusal.response.headers))
+    after_s = _retry_after_s(refusal.response.headers)
+    if status in _PASSING:
+        return _Passing(problem, after_s)
+    if status >= 500:
+        return ServerFailure(problem, after_s)
     return EndpointUnavailable(problem)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from processor.interpreter.extract import BadReply, find_object
-from processor.interpreter.port import EndpointUnavailable
 from processor.interpreter.prompt import Message, MessageRole, Prompt
 from processor.interpreter.reply_schema import STATEMENT, JsonObject, statement_schema
 from processor.interpreter.request import (
@@ -20,6 +19,7 @@ from processor.interpreter.request import (
     LimitField,
     ModelRequest,
     RequestRefused,
+    ServerFailure,
     Shape,
     UnfitEndpoint,
 )
@@ -49,18 +49,18 @@ async def find_shape(ask: Ask, wanted: Shape, dialects: Sequence[Dialect]) -> Sh
     a fault that passes.
     """
     problems: list[str] = []
-    unavailable: EndpointUnavailable | None = None
+    failed: ServerFailure | None = None
     for dialect in dialects:
         try:
             found = await _try(ask, wanted._replace(dialect=dialect))
-        except EndpointUnavailable as failure:  # some servers answer 500 to what they do not know
-            unavailable = failure
+        except ServerFailure as failure:
+            failed = failure
             continue
         if isinstance(found, Shape):
             return found
         problems.append(f"{dialect.value}: {found}")
-    if unavailable is not None:
-        raise unavailable
+    if failed is not None:
+        raise failed
     raise UnfitEndpoint(f"model {wanted.model!r} cannot be used: {'; '.join(problems)}")
 
 

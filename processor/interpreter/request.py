@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, Self, final
 
+from processor.interpreter.port import EndpointUnavailable
 from processor.interpreter.prompt import Prompt
 from schemas.wire import canonical_bytes
 
@@ -93,6 +94,10 @@ class Answer(NamedTuple):
     tokens_in: int = 0
     tokens_out: int = 0
     milliseconds: int = 0
+
+
+class ServerFailure(EndpointUnavailable):
+    """The server failed while it worked on this request, as some do over what they do not know."""
 
 
 class RequestRefused(Exception):  # noqa: N818 - it says what is wrong

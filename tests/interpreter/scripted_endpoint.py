@@ -97,6 +97,8 @@ class ScriptedEndpoint:
     always: Script = lambda _: operations()
     dialects: frozenset[str] = ALL_DIALECTS
     ignores_schema: bool = False
+    unsupported: int = 422
+    """The status for a dialect that it does not take."""
     refuses: tuple[str, ...] = ()
     """Parameters that it does not take."""
     key: str | None = KEY
@@ -153,7 +155,7 @@ class ScriptedEndpoint:
             return _refusal(Status(400, "unsupported_parameter", parameter=unknown[0]))
         dialect = dialect_of(body)
         if dialect not in self.dialects:
-            return _refusal(Status(422, "unsupported"))
+            return _refusal(Status(self.unsupported, "unsupported"))
         tested = self._self_test(body, dialect)
         if tested is not None:
             return _completion(tested, dialect, body)

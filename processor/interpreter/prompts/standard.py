@@ -113,14 +113,16 @@ def _said(utterance: Utterance) -> str:
 
 
 def _refused(refused: Refused) -> str:
-    """The last reading and why it was refused, in brief.
+    """The last reading and why it was refused, in brief; first what is no operation at all.
 
     Both are data: a model made them, with words of the utterance in them.
     """
     operations = canonical_content(refused.reading.operations).decode()
+    invalid = refused.reading.provenance.rejections
+    named = [("left out", rejection) for rejection in invalid]
+    named += [(f"operations[{rejection.index}]", rejection) for rejection in refused.rejections]
     reasons = "".join(
-        f"- operations[{rejection.index}], {rejection.code}: {quoted(rejection.reason)}\n"
-        for rejection in refused.rejections
+        f"- {place}, {rejection.code}: {quoted(rejection.reason)}\n" for place, rejection in named
     )
     return (
         f"# Your last answer\n{refused_text()}"

@@ -1,0 +1,1 @@
+"""Measurements with a model that answers for real."""
