@@ -9,6 +9,7 @@ utterance, and last the standings, which change most.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from processor.engine.conversation import Conversation
 from processor.engine.messages import named
@@ -21,6 +22,7 @@ from schemas.quote import quoted
 
 BLOCK_RECORDS = 16
 CLAIM_CHARS_SHOWN = 400
+LINES_KEPT = 4_096
 _BLOCKS_SHARE = 3
 """The newest records may take a third of the budget before anything is chosen."""
 _LINE_MIN = 8 * THOUSAND
@@ -75,7 +77,7 @@ def _newest(state: State, limit: int) -> list[Record]:
     block: list[Record] = []
     for record in reversed(state.records.values()):
         block.append(record)
-        limit -= token_thousandths(f"{_record_line(record)}\n")
+        limit -= _line_cost(_record_line(record))
         if limit < 0:
             break
         if record.position % BLOCK_RECORDS == 0:
@@ -148,6 +150,13 @@ def _shown(text: str) -> str:
 def _cost(state: State, subject: Subject) -> int:
     """What a subject takes, in thousandths: its line, and its id wherever the standings name it."""
     if isinstance(subject, Problem):
-        return token_thousandths(f"{_question_line(state, subject)}\n")
-    line = token_thousandths(f"{_record_line(subject)}\n")
-    return line + len(_marks(state, subject)) * token_thousandths(f"{subject.id}, ")
+        return _line_cost(_question_line(state, subject))
+    line = _line_cost(_record_line(subject))
+    marks = _marks(state, subject)
+    return line + len(marks) * token_thousandths(f"{subject.id}, ") if marks else line
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _line_cost(line: str) -> int:
+    """What a line takes: most lines are shown turn after turn, and none is longer than 5 kB."""
+    return token_thousandths(f"{line}\n")
