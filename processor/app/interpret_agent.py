@@ -23,7 +23,9 @@ from processor.app.interpret import (
     turn_to_fill,
 )
 from processor.app.messages import Delivered
+from processor.app.policies import NO_POLICIES, Policies
 from processor.app.read_claims import read_claims
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
@@ -87,6 +89,7 @@ class InterpretAgent:
     dead_letters: DeadLetters
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
+    policies: Policies = NO_POLICIES
     outage_patience_s: float = 3_600.0
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -139,7 +142,9 @@ class InterpretAgent:
             fills = turn_to_fill(conversation, utterance) if is_requeued else None
             if reading is None:
                 reading = await self.read(conversation, utterance, fills)
-            event = interpret(conversation, utterance, self.rules_version, reading, source, fills)
+            event = interpret(
+                conversation, utterance, self.rules_version, reading, source, fills, self.policies
+            )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):
@@ -191,11 +196,18 @@ class InterpretAgent:
         fills: int | None,
     ) -> Refused | None:
         """What the present state would refuse of the reading."""
-        event = interpret(conversation, utterance, self.rules_version, reading, None, fills)
+        event = interpret(
+            conversation, utterance, self.rules_version, reading, None, fills, self.policies
+        )
         if not isinstance(event, OperationsAppended):
             return None
         outcome = dry_run(
-            conversation.state, event.turn, event.speaker, event.audience, event.operations
+            conversation.state,
+            event.turn,
+            event.speaker,
+            event.audience,
+            event.operations,
+            authority(conversation.state, event.rules_version, event.role, event.policy),
         )
         return Refused(reading, outcome.rejections) if outcome.rejections else None
 

@@ -12,6 +12,7 @@ from processor.app.dead_letters import DeadLetter
 from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, interpret
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
+from processor.app.policies import NO_POLICIES, Policies
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
@@ -62,6 +63,7 @@ class OneProcess:
 
     store: Store
     rules_version: int = CURRENT_RULES
+    policies: Policies = NO_POLICIES
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -102,7 +104,7 @@ class OneProcess:
         except WireError as invalid:
             return DeadLetter(line, DeadLetterClass.INVALID, invalid.place, invalid.problem)
         conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
-        event = interpret(conversation, utterance, self.rules_version)
+        event = interpret(conversation, utterance, self.rules_version, policies=self.policies)
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)
         if isinstance(event, Unusable):

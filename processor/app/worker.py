@@ -45,6 +45,7 @@ from processor.app.messages import (
 )
 from processor.app.metrics import Gauge, Metrics
 from processor.app.partitions import partition_of
+from processor.app.policies import read_policies
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.publisher import Publisher
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
@@ -100,6 +101,7 @@ class Worker:
             log=self,
             dead_letters=self,
             interpreter=interpreter,
+            policies=read_policies(settings.policies),
             on_endpoint=self._note_endpoint,
         )
         self._dispatcher = Dispatcher(

@@ -14,6 +14,7 @@ import click
 from processor.app.dead_letters import DeadLetter, DeadLetterFile
 from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
+from processor.app.policies import read_policies
 from processor.app.repeated_drafts import RepeatedDrafts
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
@@ -51,6 +52,12 @@ CUT_SHORT = 128
     help="Version of the rules to append under.",
 )
 @click.option(
+    "--policies",
+    "policies_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Authority policies: one JSON object a line, each with a tenant and its policy.",
+)
+@click.option(
     "--fail-ungrounded",
     is_flag=True,
     help="Exit with status 1 if a claim of a candidate was ungrounded.",
@@ -61,10 +68,12 @@ def run(
     out: Path | None,
     interpreter: str,
     rules: str,
+    policies_path: Path | None,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
+    policies = read_policies(policies_path)
     del interpreter  # native is the only one a run without a model can have
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
@@ -73,7 +82,9 @@ def run(
         if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
         with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
-            process = OneProcess(store, rules_version=int(rules), interruptible=stop.at_once)
+            process = OneProcess(
+                store, rules_version=int(rules), policies=policies, interruptible=stop.at_once
+            )
             stream = buffered(LiveInput(file, source, process.commit_when_due, stop.at_once))
             drafts = RepeatedDrafts(store) if fail_ungrounded else None
             work = _Work(source, as_json, story, letters, drafts, stop)
