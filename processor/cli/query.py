@@ -104,16 +104,22 @@ def state(conversation: Conversation, as_json: bool) -> int:
 @click.command()
 @click.argument("record")
 @click.option("--fail-ungrounded", is_flag=True, help="Exit with status 1 if it is ungrounded.")
+@click.option("--explain", is_flag=True, help="Say it in a sentence too.")
 @_on_conversation
-def verify(conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool) -> int:
+def verify(
+    conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool, explain: bool
+) -> int:
     """Check whether RECORD is grounded: everything it rests on stands."""
     verdict = verify_record(conversation.state, record)
+    sentence = explain_record(conversation.state, record)
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
-        write_json(verify_answer(conversation, record))
+        answer = verify_answer(conversation, record)
+        write_json({**dict(answer), "explanation": sentence} if explain else answer)
         return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
-    click.echo(printable(explain_record(conversation.state, record)))
+    if explain:
+        click.echo(printable(sentence))
     if verdict.support:
         click.echo(f"rests on: {', '.join(verdict.support)}")
     if verdict.disputed:
