@@ -111,7 +111,7 @@ def verify(
 ) -> int:
     """Check whether RECORD is grounded: everything it rests on stands."""
     verdict = verify_record(conversation.state, record)
-    sentence = explain_record(conversation.state, record)
+    sentence = explain_record(conversation.state, record) if explain else ""
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
         answer = verify_answer(conversation, record)
