@@ -27,6 +27,9 @@ from schemas.operations import Operation
 from schemas.policy import Policy
 from schemas.utterance import Audience, CandidateClaim, SetupBody
 
+ANSWER_CHARS_MAX = 32_768
+CALLS_MAX = 32
+
 
 class RejectionCode(StrEnum):
     """Why an operation was refused; the first failing check names the code."""
@@ -45,6 +48,8 @@ class RejectionCode(StrEnum):
     NOT_EXPLANATORY = "not_explanatory"
     NOT_AUTHORISED = "not_authorised"
     BOUND_EXCEEDED = "bound_exceeded"
+    INVALID_OPERATION = "invalid_operation"
+    """A model wrote something that is no operation; the engine never sees it."""
 
 
 class Rejection(Contract):
@@ -66,8 +71,28 @@ class UtteranceRef(Contract):
     offset: Count | None = None
 
 
+class ModelCall(Contract):
+    """One call of a model: which request, the answer as it came, why it ended, and what it cost.
+
+    `request` is the SHA-256 of everything that shaped the answer. An answer that is too long to be
+    kept is null.
+    """
+
+    request: Digest
+    answer: Annotated[str, Field(max_length=ANSWER_CHARS_MAX)] | None = None
+    refusal: Reason | None = None
+    finish_reason: Annotated[str, Field(max_length=64)] | None = None
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    milliseconds: Count = 0
+
+
 class Interpretation(Contract):
-    """Who turned the utterance into operations, with what, and at what cost."""
+    """Who turned the utterance into operations, with what, and at what cost.
+
+    The costs are the sums over all calls; `calls` has the first `CALLS_MAX` of them. `rejections`
+    are the operations that were left out, by their place in what the model gave.
+    """
 
     interpreter: Annotated[str, Field(min_length=1, max_length=64)]
     model: Annotated[str, Field(max_length=256)] | None = None
@@ -82,6 +107,7 @@ class Interpretation(Contract):
     tokens_out: Count = 0
     milliseconds: Count = 0
     rejections: Annotated[tuple[Rejection, ...], Field(max_length=OPERATIONS_MAX)] = ()
+    calls: Annotated[tuple[ModelCall, ...], Field(max_length=CALLS_MAX)] = ()
 
 
 class _LogEvent(Contract):

@@ -23,6 +23,7 @@ from schemas.derived import DerivedEvent
 from schemas.evidence import Atom
 from schemas.formula import FormulaNode
 from schemas.log import LogEvent
+from schemas.operations import Operation
 from schemas.policy import Policy
 from schemas.upcast import UPCASTERS, Upcasters, upcast
 from schemas.utterance import Utterance
@@ -39,6 +40,7 @@ _DERIVED: dict[str, type[DerivedEvent]] = {kind.TYPE: kind for kind in get_args(
 _LOG_EVENT: TypeAdapter[LogEvent] = TypeAdapter(LogEvent)
 _ATOMS: TypeAdapter[tuple[Atom, ...]] = TypeAdapter(tuple[Atom, ...])
 _FORMULA: TypeAdapter[FormulaNode] = TypeAdapter(FormulaNode)
+_OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 
 
 class WireError(ValueError):
@@ -113,6 +115,14 @@ def decode_derived_event(type_: str, stored: bytes) -> DerivedEvent:
     """Read a derived event of a type that this version writes. Raises WireError."""
     try:
         return _DERIVED[type_].model_validate_json(stored)
+    except ValidationError as invalid:
+        raise _wire_error(invalid, stored) from invalid
+
+
+def decode_operation(stored: bytes) -> Operation:
+    """Read one operation. Raises WireError."""
+    try:
+        return _OPERATION.validate_json(stored)
     except ValidationError as invalid:
         raise _wire_error(invalid, stored) from invalid
 

@@ -7,8 +7,6 @@ gives a message up because of somebody else's failure: endpoint and broker are w
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
@@ -19,32 +17,18 @@ from processor.app.interpret import (
     Source,
     Unusable,
     interpret,
-    needs_reading,
     turn_to_fill,
 )
 from processor.app.messages import Delivered
 from processor.app.policies import NO_POLICIES, Policies
-from processor.app.read_claims import read_claims
-from processor.engine.authority import authority
+from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
-from processor.engine.turn import dry_run
-from processor.interpreter.port import (
-    EndpointUnavailable,
-    Interpreted,
-    Interpreter,
-    Reading,
-    Refused,
-    Unreadable,
-)
+from processor.interpreter.port import Interpreted, Interpreter, Unreadable
 from schemas.ids import conversation_key
-from schemas.log import Interpretation, LogEvent, OperationsAppended
+from schemas.log import LogEvent
 from schemas.utterance import Utterance
 from schemas.wire import WireError, decode_utterance
-
-REPROMPTS_MAX = 2
-PAUSE_FIRST_S = 0.2
-PAUSE_MAX_S = 15.0
 
 
 class Log(Protocol):
@@ -90,8 +74,17 @@ class InterpretAgent:
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
     policies: Policies = NO_POLICIES
-    outage_patience_s: float = 3_600.0
+    outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self._reader = UtteranceReader(
+            self.interpreter,
+            self.rules_version,
+            self.policies,
+            self.outage_patience_s,
+            self.on_endpoint,
+        )
 
     async def handle(self, message: Delivered) -> None:
         """Do everything that a delivered utterance needs."""
@@ -130,7 +123,8 @@ class InterpretAgent:
     ) -> tuple[Unusable, int] | None:
         """Append until the conversation has it; what to write as a dead letter, if anything.
 
-        Another writer can take the sequence number first: then the same reading is appended again.
+        Another writer can take the sequence number first: then what the state takes of the same
+        reading by then is appended.
         A dead letter that was requeued is read anew while its turn is missing.
         What came by another way than Kafka has no `source`.
         """
@@ -141,9 +135,10 @@ class InterpretAgent:
             )
             fills = turn_to_fill(conversation, utterance) if is_requeued else None
             if reading is None:
-                reading = await self.read(conversation, utterance, fills)
+                reading = await self._reader.read(conversation, utterance, fills)
+            kept = self._reader.standing(conversation, utterance, reading, fills)
             event = interpret(
-                conversation, utterance, self.rules_version, reading, source, fills, self.policies
+                conversation, utterance, self.rules_version, kept, source, fills, self.policies
             )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
@@ -155,82 +150,9 @@ class InterpretAgent:
                 return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
             await self.log.folded(partition, offset)
 
-    async def read(
-        self, conversation: Conversation, utterance: Utterance, fills: int | None = None
-    ) -> Interpreted | None:
+    async def read(self, conversation: Conversation, utterance: Utterance) -> Interpreted | None:
         """What the interpreter says an utterance says; None if it need not or cannot be asked."""
-        if not self._must_ask(conversation, utterance, fills):
-            return None
-        if utterance.claims is None:
-            return await self._reading(conversation, utterance, fills)
-        return await read_claims(utterance, lambda each: self._reading(conversation, each, None))
-
-    def _must_ask(
-        self, conversation: Conversation, utterance: Utterance, fills: int | None
-    ) -> bool:
-        return (
-            self.interpreter is not None
-            and needs_reading(utterance)
-            and (utterance.utterance_id not in conversation.utterances or fills is not None)
-        )
-
-    async def _reading(
-        self, conversation: Conversation, utterance: Utterance, fills: int | None
-    ) -> Interpreted:
-        """Ask the interpreter, again with the reasons where the state refuses some of it."""
-        refused: Refused | None = None
-        for attempt in range(1 + REPROMPTS_MAX):
-            interpreted = await self._answer(conversation, utterance, refused)
-            if isinstance(interpreted, Unreadable) or attempt == REPROMPTS_MAX:
-                return interpreted
-            refused = self._refused(conversation, utterance, interpreted, fills)
-            if refused is None:
-                return interpreted
-        raise AssertionError("the last attempt returns")
-
-    def _refused(
-        self,
-        conversation: Conversation,
-        utterance: Utterance,
-        reading: Reading,
-        fills: int | None,
-    ) -> Refused | None:
-        """What the present state would refuse of the reading."""
-        event = interpret(
-            conversation, utterance, self.rules_version, reading, None, fills, self.policies
-        )
-        if not isinstance(event, OperationsAppended):
-            return None
-        outcome = dry_run(
-            conversation.state,
-            event.turn,
-            event.speaker,
-            event.audience,
-            event.operations,
-            authority(conversation.state, event.rules_version, event.role, event.policy),
-        )
-        return Refused(reading, outcome.rejections) if outcome.rejections else None
-
-    async def _answer(
-        self, conversation: Conversation, utterance: Utterance, refused: Refused | None
-    ) -> Interpreted:
-        """Wait for the endpoint as long as patience lasts, with growing pauses and jitter."""
-        assert self.interpreter is not None
-        waited_s, pause_s = 0.0, PAUSE_FIRST_S
-        while True:
-            try:
-                answer = await self.interpreter.interpret(conversation, utterance, refused)
-            except EndpointUnavailable as unavailable:
-                self.on_endpoint(False)
-                if waited_s >= self.outage_patience_s:
-                    return Unreadable(Interpretation(interpreter="none"), str(unavailable))
-                wait_s = max(pause_s, unavailable.retry_after_s or 0.0) * random.uniform(0.5, 1.5)
-                await asyncio.sleep(wait_s)
-                waited_s += wait_s
-                pause_s = min(2 * pause_s, PAUSE_MAX_S)
-            else:
-                self.on_endpoint(True)
-                return answer
+        return await self._reader.read(conversation, utterance)
 
 
 def _left_uninterpreted(

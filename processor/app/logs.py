@@ -11,7 +11,7 @@ import sys
 import orjson
 import structlog
 
-QUIET = ("aiokafka", "faust", "mode")
+QUIET = ("aiokafka", "faust", "mode", "openai", "httpx2", "httpcore2")
 
 
 def configure_logs(level: int = logging.INFO) -> None:

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, final
 
 from processor.app.dead_letters import DeadLetter
-from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, interpret
+from processor.app.interpret import (
+    AlreadyInLog,
+    DeadLetterClass,
+    Unusable,
+    interpret,
+    needs_reading,
+)
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
 from processor.app.policies import NO_POLICIES, Policies
@@ -18,6 +24,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
 from processor.engine.fold import Refused
 from processor.engine.rules_version import CURRENT_RULES
+from processor.interpreter.port import Interpreted
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX
 from schemas.derived import DerivedEvent
@@ -54,7 +61,7 @@ class Repeated(NamedTuple):
 @final
 @dataclass
 class OneProcess:
-    """Interprets and reduces line by line.
+    """Interprets and reduces line by line; `read` reads what only a model can.
 
     Memory is bounded: when all conversations together weigh more than `records_max` records, those
     that were not used for longest leave it until they are needed; see `LiveConversations`.
@@ -67,6 +74,7 @@ class OneProcess:
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
+    read: Callable[[Conversation, Utterance], Interpreted | None] | None = None
 
     def __post_init__(self) -> None:
         self._live = LiveConversations(self.store, self.records_max)
@@ -104,7 +112,14 @@ class OneProcess:
         except WireError as invalid:
             return DeadLetter(line, DeadLetterClass.INVALID, invalid.place, invalid.problem)
         conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
-        event = interpret(conversation, utterance, self.rules_version, policies=self.policies)
+        reading: Interpreted | None = None
+        if self.read is not None and needs_reading(utterance):
+            self.commit()  # a model takes its time
+            with self.interruptible():
+                reading = self.read(conversation, utterance)
+        event = interpret(
+            conversation, utterance, self.rules_version, reading, policies=self.policies
+        )
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)
         if isinstance(event, Unusable):

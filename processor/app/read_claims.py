@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from processor.app.interpret import is_unassociated
+from processor.interpreter.loop import add_costs
 from processor.interpreter.port import Interpreted, Reading
 from schemas.contract import REFERENCES_MAX
 from schemas.log import Interpretation
@@ -32,16 +33,4 @@ async def read_claims(
         understood = answer.claims if isinstance(answer, Reading) else None
         claims += (claim,) if understood is None else understood
     assert costs, "a draft is read only if it needs to be"
-    return Reading(_together(costs), claims=tuple(claims[:REFERENCES_MAX]))
-
-
-def _together(costs: list[Interpretation]) -> Interpretation:
-    """One provenance: of the last call, with the costs of all."""
-    return costs[-1].model_copy(
-        update={
-            "attempts": sum(each.attempts for each in costs),
-            "tokens_in": sum(each.tokens_in for each in costs),
-            "tokens_out": sum(each.tokens_out for each in costs),
-            "milliseconds": sum(each.milliseconds for each in costs),
-        }
-    )
+    return Reading(add_costs(costs, costs[-1]), claims=tuple(claims[:REFERENCES_MAX]))

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
+from processor.app.interpreter_settings import INTERPRETER_PREFIX, InterpreterSettings
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
@@ -183,6 +184,12 @@ def worker_settings(given: Mapping[str, Any]) -> WorkerSettings:
     """The environment's settings, with others if some are given. Raises SettingsError."""
     with _naming(WORKER_PREFIX):
         return WorkerSettings(**given)
+
+
+def interpreter_settings(given: Mapping[str, Any]) -> InterpreterSettings:
+    """The environment's settings, with others if some are given. Raises SettingsError."""
+    with _naming(INTERPRETER_PREFIX):
+        return InterpreterSettings(**given)
 
 
 @contextmanager

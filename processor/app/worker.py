@@ -54,6 +54,7 @@ from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
 from processor.app.tracing import Tracing
 from processor.app.turn_line import said, turn_line
+from processor.app.utterance_reader import OUTAGE_PATIENCE_S
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreter
 from replay.errors import StoreError
@@ -74,6 +75,7 @@ class Worker:
         sender: Sender,
         interpreter: Interpreter | None = None,
         tracing: Tracing | None = None,
+        outage_patience_s: float = OUTAGE_PATIENCE_S,
     ) -> None:
         self._tracing = tracing or Tracing()
         self.settings = settings
@@ -102,7 +104,8 @@ class Worker:
             dead_letters=self,
             interpreter=interpreter,
             policies=read_policies(settings.policies),
-            on_endpoint=self._note_endpoint,
+            outage_patience_s=outage_patience_s,
+            on_endpoint=self.note_endpoint,
         )
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
@@ -354,7 +357,8 @@ class Worker:
         """Whether the interpreter's endpoint answered when it was asked last."""
         return self._endpoint_answers
 
-    def _note_endpoint(self, answers: bool) -> None:
+    def note_endpoint(self, answers: bool) -> None:
+        """Remember whether the interpreter's endpoint answered just now."""
         self._endpoint_answers = answers
         if not answers:
             self.metrics.endpoint_failed()

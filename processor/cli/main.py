@@ -9,13 +9,13 @@ from __future__ import annotations
 import gc
 import sys
 from contextlib import suppress
-from importlib import import_module
 
 import click
 import duckdb
 
 from processor.app.errors import BrokerError, SettingsError
 from processor.cli.errors import BadInputError
+from processor.cli.lazy import LazyGroup
 from processor.cli.output import (
     OutputError,
     ReaderGone,
@@ -49,25 +49,16 @@ COMMANDS = {
     "archive": "archive",
     "dead-letters": "dead_letters",
     "token": "token",
+    "evaluate": "evaluate",
+    "usage": "usage",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""
 
 
-class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f"processor.cli.{COMMANDS[cmd_name]}")
-        command = getattr(module, cmd_name.replace("-", "_"))
-        assert isinstance(command, click.Command)
-        return command
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, modules=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="standfast")
 def standfast() -> None:
     """Check, while a conversation runs, whether what is said next still rests on what stands."""

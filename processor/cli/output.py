@@ -98,18 +98,17 @@ def printable(text: str) -> str:
 class Progress:
     """How far long work is, on standard error, and only if that is a terminal."""
 
-    _EVERY = 500
-
-    def __init__(self, *, shown: bool, noun: str = "lines") -> None:
+    def __init__(self, *, shown: bool, noun: str = "lines", every: int = 500) -> None:
         self._shown = shown and sys.stderr is not None and sys.stderr.isatty()
         self._noun = noun
+        self._every = every
         self._done = 0
 
     def step(self, count: int = 1) -> None:
         """One more is done, or several."""
-        before = self._done // self._EVERY
+        before = self._done // self._every
         self._done += count
-        if self._shown and self._done // self._EVERY > before:
+        if self._shown and self._done // self._every > before:
             sys.stderr.write(f"\r{self._done:,} {self._noun}")
             sys.stderr.flush()
 

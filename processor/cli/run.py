@@ -5,16 +5,17 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, final
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, final
 
 import click
 
 from processor.app.dead_letters import DeadLetter, DeadLetterFile
+from processor.app.interpreter_settings import InterpreterKind
 from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
-from processor.app.policies import read_policies
+from processor.app.policies import Policies, read_policies
 from processor.app.repeated_drafts import RepeatedDrafts
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
@@ -23,6 +24,9 @@ from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
+
+if TYPE_CHECKING:
+    from processor.cli.reading import WaitingReader
 
 STORE_NAME = "standfast.duckdb"
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
@@ -39,10 +43,22 @@ CUT_SHORT = 128
 )
 @click.option(
     "--interpreter",
-    type=click.Choice(["native"]),
-    default="native",
+    type=click.Choice([kind.value for kind in InterpreterKind]),
+    default=InterpreterKind.NATIVE.value,
     show_default=True,
-    help="native: the utterances bring their operations.",
+    help="native: the utterances bring their operations. openai: a model reads those that bring "
+    "none; see OPENAI_BASE_URL, OPENAI_API_KEY, STANDFAST_INTERPRETER_MODEL. recorded: what a "
+    "model answered before is read again.",
+)
+@click.option(
+    "--cassette",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The answers for recorded: what --record wrote, or a store that a model was asked for.",
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the answers of openai to a file, for recorded.",
 )
 @click.option(
     "--rules",
@@ -67,23 +83,33 @@ def run(
     input_path: str,
     out: Path | None,
     interpreter: str,
+    cassette: Path | None,
+    record: Path | None,
     rules: str,
     policies_path: Path | None,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
-    policies = read_policies(policies_path)
-    del interpreter  # native is the only one a run without a model can have
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
-    with Stop() as stop, _directory(out) as folder, open_input(input_path) as file:
+    rules_version, policies = int(rules), read_policies(policies_path)
+    with (
+        _reading(InterpreterKind(interpreter), cassette, record, rules_version, policies) as reader,
+        Stop() as stop,
+        _directory(out) as folder,
+        open_input(input_path) as file,
+    ):
         kept = folder / DEAD_LETTERS_NAME
         if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
         with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
             process = OneProcess(
-                store, rules_version=int(rules), policies=policies, interruptible=stop.at_once
+                store,
+                rules_version=rules_version,
+                policies=policies,
+                interruptible=stop.at_once,
+                read=None if reader is None else reader.read,
             )
             stream = buffered(LiveInput(file, source, process.commit_when_due, stop.at_once))
             drafts = RepeatedDrafts(store) if fail_ungrounded else None
@@ -102,6 +128,23 @@ def run(
     if ended_by is not None and (out is not None or fail_ungrounded):
         return CUT_SHORT + ended_by
     return int(is_ungrounded)
+
+
+def _reading(
+    kind: InterpreterKind,
+    cassette: Path | None,
+    record: Path | None,
+    rules_version: int,
+    policies: Policies,
+) -> AbstractContextManager[WaitingReader | None]:
+    """Who reads text, if anybody does; a client of models takes longer to load than a run takes."""
+    if kind is InterpreterKind.NATIVE:
+        if cassette or record:
+            raise BadInputError("--cassette and --record belong to another --interpreter")
+        return nullcontext()
+    from processor.cli.reading import reading
+
+    return reading(kind, cassette, record, rules_version, policies)
 
 
 @final

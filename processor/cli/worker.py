@@ -15,11 +15,20 @@ import click
 import structlog
 
 from processor.app.embedded_broker import EmbeddedBroker
+from processor.app.endpoint_watch import watching
 from processor.app.errors import BrokerError
+from processor.app.interpreter_settings import InterpreterSettings
+from processor.app.interpreters import open_interpreter
 from processor.app.local_store import LocalStore
 from processor.app.logs import configure_logs
 from processor.app.sender import Sender
-from processor.app.settings import KafkaSettings, WorkerSettings, kafka_settings, worker_settings
+from processor.app.settings import (
+    KafkaSettings,
+    WorkerSettings,
+    interpreter_settings,
+    kafka_settings,
+    worker_settings,
+)
 from processor.app.topics import Layout, Mismatch, check
 from processor.app.tracing import closing_traces
 from processor.app.web.health import metrics_route
@@ -50,25 +59,28 @@ def worker(
 ) -> int:
     """Interpret and reduce the conversations of the partitions that the group gives it.
 
-    Settings are read from STANDFAST_WORKER_... and STANDFAST_KAFKA_...
+    Settings are read from STANDFAST_WORKER_..., STANDFAST_KAFKA_... and STANDFAST_INTERPRETER_...
     """
     settings = worker_settings({} if store is None else {"store": store})
+    reads = interpreter_settings({})
     if embedded_broker:
         broker = EmbeddedBroker()
         kafka = kafka_settings(broker.bootstrap)
     else:
         kafka = kafka_settings(bootstrap)
     if print_settings:
-        write_json({"worker": _printable(settings), "kafka": _printable(kafka)})
+        shown = {"worker": settings, "kafka": kafka, "interpreter": reads}
+        write_json({name: each.model_dump(mode="json") for name, each in shown.items()})
         return 0
     configure_logs(settings.log_level.number)
-    return run_async(lambda stop: serve(settings, kafka, stop, embedded=embedded_broker))
+    return run_async(lambda stop: serve(settings, kafka, stop, reads, embedded=embedded_broker))
 
 
 async def serve(
     settings: WorkerSettings,
     kafka: KafkaSettings,
     stop: AskedToStop,
+    reads: InterpreterSettings,
     *,
     embedded: bool = False,
     interpreter: Interpreter | None = None,
@@ -85,7 +97,18 @@ async def serve(
             click.echo(f"broker {kafka.bootstrap}")
             sys.stdout.flush()
         traces = stack.enter_context(closing_traces())
-        running = Worker(settings, kafka, store, sender, interpreter, traces)
+        opened = await stack.enter_async_context(open_interpreter(reads))
+        running = Worker(
+            settings,
+            kafka,
+            store,
+            sender,
+            interpreter if opened is None else opened.interpreter,
+            traces,
+            reads.outage_seconds_max,
+        )
+        if opened is not None:
+            stack.enter_context(watching(opened.model, running.note_endpoint, running.failed))
         routes = [metrics_route(running.metrics.text)]
         web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
         asked = asyncio.create_task(_until(stop, settings.drain_seconds_max))
@@ -141,10 +164,6 @@ async def _check_patiently(kafka: KafkaSettings, layout: Layout) -> tuple[Mismat
                 raise
             _log.warning("broker_waited_for", error=str(failure))
             await asyncio.sleep(1)
-
-
-def _printable(settings: KafkaSettings | WorkerSettings) -> object:
-    return settings.model_dump(mode="json")
 
 
 def _leave(status: int) -> None:

@@ -37,7 +37,11 @@ Interpreted: TypeAlias = Reading | Unreadable
 
 @final
 class Refused(NamedTuple):
-    """A reading that the conversation's state refuses in part, for the interpreter to correct."""
+    """A reading that is refused in part, for the interpreter to correct.
+
+    `rejections` name what the state refuses by its place in the reading's operations. What a model
+    gave that was no operation is in the rejections of the reading's provenance.
+    """
 
     reading: Reading
     rejections: tuple[Rejection, ...]
@@ -46,12 +50,14 @@ class Refused(NamedTuple):
 class EndpointUnavailable(Exception):  # noqa: N818 - it says what is wrong
     """The endpoint is at fault: connection, time-out, too many requests, server error.
 
-    `retry_after_s` is how long the endpoint asked to be left alone, if it did.
+    `retry_after_s` is how long the endpoint asked to be left alone, if it did; `spent` is what was
+    asked for the same utterance before, and answered.
     """
 
     def __init__(self, problem: str, retry_after_s: float | None = None) -> None:
         super().__init__(problem)
         self.retry_after_s = retry_after_s
+        self.spent: Interpretation | None = None
 
 
 class Interpreter(Protocol):

@@ -7,6 +7,7 @@ written twice, and a derived event emitted twice, with the same bytes; everythin
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from processor.app.messages import (
 from processor.app.partitions import partition_of
 from processor.app.reduce import reduce
 from processor.app.reduce_agent import read_log_event
+from processor.app.utterance_reader import UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.fold import Refused
 from processor.interpreter.port import Interpreted
@@ -98,7 +100,9 @@ def _say(
         held[key] = conversation
     reading: Interpreted | None = None
     if scripted and needs_reading(utterance):
-        reading = script.reading_of(utterance)
+        reader = UtteranceReader(script.ScriptedInterpreter(seconds_max=0.0, failures=0.0))
+        reading = asyncio.run(reader.read(conversation, utterance))
+        reading = reader.standing(conversation, utterance, reading)
     event = interpret(conversation, utterance, reading=reading)
     if isinstance(event, Unusable):
         return event.dead_letter_class

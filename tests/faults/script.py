@@ -13,7 +13,6 @@ from typing import final
 import orjson
 
 from processor.app.interpret import NO_OPERATIONS
-from processor.app.read_claims import read_claims
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import (
     EndpointUnavailable,
@@ -58,17 +57,6 @@ def read(utterance: Utterance) -> Interpreted:
     except (orjson.JSONDecodeError, WireError):
         return Unreadable(PROVENANCE, NO_OPERATIONS)
     return Reading(PROVENANCE, understood.operations or (), understood.claims)
-
-
-def reading_of(utterance: Utterance) -> Interpreted:
-    """What an interpret agent makes of an utterance that needs a reading, with this model."""
-
-    async def answer(alone: Utterance) -> Interpreted:
-        return read(alone)
-
-    return (
-        read(utterance) if utterance.claims is None else asyncio.run(read_claims(utterance, answer))
-    )
 
 
 @final

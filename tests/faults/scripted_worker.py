@@ -16,7 +16,7 @@ from processor.app.local_store import LocalStore
 from processor.app.logs import configure_logs
 from processor.app.messages import DERIVED_TOPICS, OPERATIONS, Outgoing
 from processor.app.sender import Sender
-from processor.app.settings import kafka_settings, worker_settings
+from processor.app.settings import interpreter_settings, kafka_settings, worker_settings
 from processor.cli.kafka import run_async
 from processor.cli.worker import serve
 from processor.interpreter.port import Interpreter
@@ -114,8 +114,8 @@ def main() -> None:
         else AskingInterpreter(endpoint)
     )
     configure_logs()
-    settings, kafka = worker_settings({}), kafka_settings()
-    sys.exit(run_async(lambda stop: serve(settings, kafka, stop, interpreter=interpreter)))
+    settings, kafka, reads = worker_settings({}), kafka_settings(), interpreter_settings({})
+    sys.exit(run_async(lambda stop: serve(settings, kafka, stop, reads, interpreter=interpreter)))
 
 
 if __name__ == "__main__":

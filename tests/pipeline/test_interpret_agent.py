@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from processor.app import interpret_agent
+from processor.app import interpret_agent, utterance_reader
 from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
@@ -127,8 +127,8 @@ def records(log: MemoryLog) -> Sequence[str]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses are short."""
-    monkeypatch.setattr(interpret_agent, "PAUSE_FIRST_S", 0.001)
-    monkeypatch.setattr(interpret_agent, "PAUSE_MAX_S", 0.002)
+    monkeypatch.setattr(utterance_reader, "PAUSE_FIRST_S", 0.001)
+    monkeypatch.setattr(utterance_reader, "PAUSE_MAX_S", 0.002)
 
 
 def test_an_utterance_that_comes_again_is_not_read_again() -> None:

@@ -1,0 +1,1 @@
+"""The experiments as commands."""

@@ -1,0 +1,337 @@
+"""Every failure of an endpoint, and of what a model answers: nothing of it is "no operations"."""
+
+from __future__ import annotations
+
+import email.utils
+import logging
+import time
+import traceback
+
+import pytest
+
+from processor.interpreter.limits import TenantBudgets
+from processor.interpreter.openai_client import OpenAIModel
+from processor.interpreter.port import EndpointUnavailable, Reading, Unreadable
+from schemas.log import ANSWER_CHARS_MAX
+from tests.interpreter.asking import Waits, ask, draft, model_at, read, utterance, with_model
+from tests.interpreter.scripted_endpoint import (
+    KEY,
+    HangUp,
+    Raw,
+    Said,
+    ScriptedEndpoint,
+    Slow,
+    Status,
+    Step,
+    operations,
+)
+
+OBSERVE = {"op": "observe", "record": "o1", "claim": "it rains"}
+GOOD = operations(OBSERVE)
+
+PASSING: list[Step] = [
+    Status(408),
+    Status(409),
+    Status(429),
+    Status(429, retry_after="0"),
+    Status(500),
+    Status(502),
+    Status(503),
+    HangUp(),
+    HangUp(in_body=True),
+    Raw(b"<html>busy</html>"),
+    Raw(b""),
+    Raw(b"{}"),
+    Raw(b'{"choices": []}'),
+    Raw(b'{"choices": [{"message": {"content": {"a": 1}}}]}'),
+    Raw(b'{"choices": [{"message": {"content": "\\ud800"}}]}'),
+    Raw(b"\xff\xfe", status=500),
+]
+
+
+@pytest.mark.parametrize("failure", PASSING, ids=repr)
+def test_a_fault_of_the_endpoint_is_tried_again(failure: Step) -> None:
+    """Once, twice, and then the answer counts as if nothing had been."""
+    waits = Waits()
+    with ScriptedEndpoint([failure, failure, GOOD]) as endpoint:
+        reading = read(model_at(endpoint, waits))
+    assert isinstance(reading, Reading)
+    assert reading.operations
+    assert waits.slept == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("failure", PASSING, ids=repr)
+def test_a_fault_that_stays_is_the_endpoints(failure: Step) -> None:
+    """After the last try it is said to be unavailable, which says nothing about the utterance."""
+    with (
+        ScriptedEndpoint(always=lambda _: failure) as endpoint,
+        pytest.raises(EndpointUnavailable),
+    ):
+        read(model_at(endpoint))
+    assert len(endpoint.asked) == 3
+
+
+@pytest.mark.parametrize("status", [401, 402, 403, 404, 405, 418])
+def test_what_only_an_operator_can_mend_is_not_tried_again(status: int) -> None:
+    """A bad key or a model that is not there fails no turn: it is waited for as an outage is."""
+    with (
+        ScriptedEndpoint([Status(status)]) as endpoint,
+        pytest.raises(EndpointUnavailable, match=f"HTTP {status}"),
+    ):
+        read(model_at(endpoint))
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(400, "context_length_exceeded"), (400, "content_filter"), (413, None), (422, None)],
+)
+def test_a_request_that_is_refused_is_the_utterances_fault(status: int, code: str | None) -> None:
+    """It would be refused again, so its turn fails with the reason."""
+    with ScriptedEndpoint([Status(status, code)]) as endpoint:
+        failed = read(model_at(endpoint))
+    assert isinstance(failed, Unreadable)
+    assert failed.reason == f"the endpoint refuses the request: HTTP {status} {code or ''}".strip()
+    assert len(endpoint.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (Said("", refusal="I will not."), "the model refuses: I will not."),
+        (Said(None, refusal="I will not."), "the model refuses: I will not."),
+        (Said("", finish_reason="content_filter"), "the model refuses: content_filter"),
+        (operations()._replace(finish_reason="content_filter"), "the model refuses"),
+    ],
+)
+def test_a_refusal_fails_the_turn(said: Said, reason: str) -> None:
+    """It is no empty turn, and it is not argued with."""
+    with ScriptedEndpoint([said]) as endpoint:
+        failed = read(model_at(endpoint))
+    assert isinstance(failed, Unreadable)
+    assert failed.reason.startswith(reason)
+    assert failed.provenance.attempts == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        None,
+        "",
+        "   ",
+        "<think>nothing to do</think>",
+        "I found no operations.",
+        '{"rationale": "cut"',
+        '{"rationale": "none"}',
+        "[]",
+        "null",
+        '{"operations": null}',
+        '{"operations": {"op": "observe"}}',
+        '{"operations": [], "also": []}',
+        '{"operations": [], "operations": []}',
+        '{"operations": []} or rather {"operations": [1]}',
+        '{"operations": [{"op": "observe"}]}',
+        '{"operations": [{"op": "withdraw", "record": "o1"}]}',
+        "{" * 10_000,
+        '{"operations": [' + "[" * 10_000,
+    ],
+)
+@pytest.mark.parametrize("kind", ["statement", "draft"])
+def test_what_cannot_be_read_is_never_no_operations(text: str | None, kind: str) -> None:
+    """The model is told once what is wrong; if it says the same again, the turn fails."""
+    said = utterance() if kind == "statement" else draft("something")
+    with ScriptedEndpoint([Said(text), Said(text)]) as endpoint:
+        failed = read(model_at(endpoint), said)
+    assert isinstance(failed, Unreadable)
+    assert failed.reason.startswith("the answer cannot be read: ")
+    assert (failed.provenance.attempts, len(endpoint.asked)) == (2, 2)
+    assert "cannot be read" in endpoint.asked[1]["messages"][-1]["content"]
+
+
+def test_an_answer_that_is_mended_counts() -> None:
+    """The second answer is read, and the cost of both is noted."""
+    with ScriptedEndpoint([Said("Sorry?"), GOOD]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert isinstance(reading, Reading)
+    provenance = reading.provenance
+    assert (provenance.attempts, provenance.tokens_in, provenance.tokens_out) == (2, 200, 40)
+    assert [call.answer for call in provenance.calls] == ["Sorry?", GOOD.text]
+    assert len({call.request for call in provenance.calls}) == 2
+
+
+def test_an_answer_that_is_cut_gets_more_room_once() -> None:
+    """It is never asked for again at the same length, and the second cut fails the turn."""
+    cut = Said('{"rationale": "it', finish_reason="length")
+    with ScriptedEndpoint([cut, GOOD, cut, cut]) as endpoint:
+        reading, failed = (read(model_at(endpoint)) for _ in range(2))
+    assert isinstance(reading, Reading)
+    assert isinstance(failed, Unreadable)
+    assert failed.reason == "the answer is longer than 4,096 tokens"
+    assert [body["max_tokens"] for body in endpoint.asked] == [2_048, 4_096] * 2
+
+
+def test_an_answer_that_is_cut_is_not_taken_for_whole() -> None:
+    """Even if what came of it can be read, the rest of it is missing."""
+    cut = operations()._replace(finish_reason="length")
+    with ScriptedEndpoint([cut, cut]) as endpoint:
+        assert isinstance(read(model_at(endpoint)), Unreadable)
+
+
+def test_one_invalid_operation_is_refused_by_itself() -> None:
+    """The others stand, and the reason is noted under its place in the reply."""
+    with ScriptedEndpoint([operations({"op": "revise", "target": "o9"}, OBSERVE)]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert isinstance(reading, Reading)
+    assert [operation.op for operation in reading.operations] == ["observe"]
+    (rejection,) = reading.provenance.rejections
+    assert (rejection.index, rejection.code.value) == (0, "invalid_operation")
+    assert rejection.reason == "by: Field required"
+
+
+def test_nobody_acts_for_another_speaker() -> None:
+    """An operation that names another speaker than the utterance's is refused."""
+    mine, anothers = {**OBSERVE, "speaker": "ann"}, {**OBSERVE, "speaker": "bob"}
+    with ScriptedEndpoint([operations(mine, anothers)]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert isinstance(reading, Reading)
+    assert [operation.speaker for operation in reading.operations] == [None]
+    assert [rejection.index for rejection in reading.provenance.rejections] == [1]
+
+
+@pytest.mark.parametrize("slow", [Slow(5.0), Slow(5.0, trickles=True)])
+def test_a_call_has_a_deadline(slow: Slow) -> None:
+    """However the time passes: in silence, or with a byte now and then."""
+    started = time.monotonic()
+    with (
+        ScriptedEndpoint(always=lambda _: slow) as endpoint,
+        pytest.raises(EndpointUnavailable, match=r"no answer within 0\.3 s"),
+    ):
+        read(model_at(endpoint, call_s_max=0.3))
+    assert time.monotonic() - started < 4
+
+
+def test_a_reading_has_a_deadline_and_tells_what_it_has_spent() -> None:
+    """The cost of the calls that were answered before is not lost."""
+    with (
+        ScriptedEndpoint([Said("Sorry?"), Slow(5.0)]) as endpoint,
+        pytest.raises(EndpointUnavailable) as told,
+    ):
+        read(model_at(endpoint), utterance_s_max=0.5)
+    assert told.value.spent is not None
+    assert (told.value.spent.attempts, told.value.spent.tokens_in) == (1, 100)
+
+
+def test_the_endpoint_says_how_long_to_leave_it_alone() -> None:
+    """Retry-After in seconds and as a date is waited out, and jitter comes on top."""
+    date = email.utils.formatdate(time.time() + 20, usegmt=True)
+    waits = Waits()
+    with ScriptedEndpoint([Status(429, retry_after="7"), Status(503, None, date), GOOD]) as (
+        endpoint
+    ):
+        read(model_at(endpoint, waits))
+    assert waits.slept[0] == 7.5
+    assert 18 < waits.slept[1] <= 21
+
+
+@pytest.mark.parametrize("written", ["soon", "-1", "1e999", "9" * 400, "Wed, 99 Foo 2026"])
+def test_a_retry_after_that_means_nothing_is_left_out(written: str) -> None:
+    """The usual pause is made."""
+    waits = Waits()
+    with ScriptedEndpoint([Status(429, retry_after=written), GOOD]) as endpoint:
+        read(model_at(endpoint, waits))
+    assert waits.slept == [0.5]
+
+
+def test_a_long_retry_after_is_handed_on() -> None:
+    """Whoever holds a place for a call gives it up for so long."""
+    waits = Waits()
+    with (
+        ScriptedEndpoint([Status(429, retry_after="3600")]) as endpoint,
+        pytest.raises(EndpointUnavailable) as told,
+    ):
+        read(model_at(endpoint, waits))
+    assert told.value.retry_after_s == 3_600
+    assert waits.slept == []
+
+
+def test_a_breaker_leaves_a_failing_endpoint_alone() -> None:
+    """It opens after failures in a row, lets one call try later, and closes if it is answered."""
+    waits = Waits()
+
+    async def tell(model: OpenAIModel) -> list[str]:
+        told: list[str] = []
+        for _ in range(5):
+            try:
+                await ask(model)
+                told.append("answered")
+            except EndpointUnavailable as failure:
+                told.append(str(failure))
+            waits.now += 6.0
+        return told
+
+    with ScriptedEndpoint([Status(500)] * 3) as endpoint:
+        told = with_model(model_at(endpoint, waits, failures_max=3), tell)
+    left_alone = "the endpoint failed again and again: not asked"
+    assert told == ["HTTP 500", left_alone, "answered", "answered", "answered"]
+    assert len(endpoint.asked) == 6
+
+
+def test_a_tenant_over_its_budget_is_not_read() -> None:
+    """Its turns fail with the reason until the period is over; another tenant's do not."""
+    waits = Waits()
+    budgets = TenantBudgets(tokens_max=150, calls_max=10, period_s=60, clock=waits.clock)
+    with ScriptedEndpoint() as endpoint:
+
+        def say(tenant: str) -> bool:
+            said = utterance(tenant_id=tenant)
+            return isinstance(read(model_at(endpoint), said, budgets=budgets), Reading)
+
+        assert [say("a"), say("a"), say("a"), say("b")] == [True, True, False, True]
+        waits.now += 60
+        assert say("a")
+
+
+def test_a_budget_of_calls_counts_corrections() -> None:
+    """A model that must be asked twice spends two calls."""
+    budgets = TenantBudgets(calls_max=1)
+    with ScriptedEndpoint([Said("Sorry?"), GOOD]) as endpoint:
+        failed = read(model_at(endpoint), budgets=budgets)
+    assert isinstance(failed, Unreadable)
+    assert failed.reason == "the tenant's budget of 1 calls in 3,600 s is spent"
+    assert failed.provenance.tokens_in == 100
+
+
+def test_a_server_that_counts_nothing_is_estimated() -> None:
+    """So budgets and sums hold for it too."""
+    with ScriptedEndpoint([GOOD._replace(usage=None)]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert reading.provenance.tokens_in == 4  # "Read." and "something", at four characters each
+    assert reading.provenance.tokens_out == -(-len(GOOD.text or "") // 4)
+
+
+def test_an_answer_that_is_too_long_to_keep_is_read_and_not_kept() -> None:
+    """The event stays small; the identity of the request stays."""
+    long = operations(OBSERVE, rationale="x" * ANSWER_CHARS_MAX)
+    with ScriptedEndpoint([long]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert isinstance(reading, Reading)
+    assert reading.operations
+    (call,) = reading.provenance.calls
+    assert call.answer is None
+    assert len(call.request) == 64
+
+
+def test_no_key_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """It stands in no exception, no trace of one, no event and no log, not even at level debug."""
+    caplog.set_level(logging.DEBUG)
+    echo = Status(500, code=f"key {KEY}", message=f"Incorrect API key provided: {KEY}")
+    with ScriptedEndpoint([echo, HangUp(), Status(400, code=KEY, message=KEY), GOOD]) as endpoint:
+        told = repr([read(model_at(endpoint)) for _ in range(2)])
+        endpoint.key = "another"
+        with pytest.raises(EndpointUnavailable) as failed:
+            read(model_at(endpoint))
+    told += "".join(traceback.format_exception(failed.value))
+    assert "HTTP 400" in told
+    assert "HTTP 401" in told
+    assert KEY not in told
+    assert KEY not in caplog.text
