@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -21,6 +22,7 @@ from schemas.wire import WireError
 WAIT_MS_DEFAULT = 2_000
 WAIT_MS_MAX = 30_000
 """Who would wait longer asks again: others cut a connection that says nothing for long."""
+BUDGET_TOKENS_MAX = 1_000_000
 PROBLEM_TYPE = "application/problem+json"
 
 WaitMs = Annotated[int, Field(ge=0, le=WAIT_MS_MAX)]
@@ -75,9 +77,24 @@ class AffectedQuery(ViewQuery):
     record: Annotated[tuple[RecordId, ...], Field(min_length=1, max_length=REFERENCES_MAX)]
 
 
-class ContextQuery(ViewQuery):
-    """`withdrawn` includes what was given up."""
+class ContextView(StrEnum):
+    """What of the state is put into words."""
 
+    FULL = "full"
+    """Everything that stands, with marks where it is not grounded or disputed."""
+    ACTIVE = "active"
+    """What may be relied on, and what may not any more and why."""
+
+
+def _view(written: object) -> object:
+    return next((view for view in ContextView if view == written), written)
+
+
+class ContextQuery(ViewQuery):
+    """`budget` is in tokens, as counted from above; `withdrawn` includes claims given up."""
+
+    view: Annotated[ContextView, BeforeValidator(_view)] = ContextView.FULL
+    budget: Annotated[int, Field(ge=1, le=BUDGET_TOKENS_MAX), _FromQuery] | None = None
     withdrawn: Annotated[bool, BeforeValidator(_flag)] = False
 
 

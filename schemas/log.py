@@ -24,6 +24,7 @@ from schemas.contract import (
 )
 from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.operations import Operation
+from schemas.policy import Policy
 from schemas.utterance import Audience, CandidateClaim, SetupBody
 
 ANSWER_CHARS_MAX = 32_768
@@ -110,7 +111,11 @@ class Interpretation(Contract):
 
 
 class _LogEvent(Contract):
-    """What every event of the log carries."""
+    """What every event of the log carries.
+
+    `policy` is the tenant's, there where it differs from the one before: it holds from this event
+    on, unless the setup gave the conversation one of its own.
+    """
 
     tenant_id: TenantId
     conversation_id: ConversationId
@@ -121,6 +126,7 @@ class _LogEvent(Contract):
     role: RoleName
     at: Timestamp
     audience: Audience | None = None
+    policy: Policy | None = None
     provenance: Interpretation
 
 

@@ -35,6 +35,7 @@ from schemas.ids import (
     VariableName,
 )
 from schemas.operations import Operation
+from schemas.policy import Policy
 
 Operations = Annotated[tuple[Operation, ...], Field(max_length=OPERATIONS_MAX)]
 Audience = Annotated[tuple[AgentId, ...], Field(min_length=1, max_length=AGENTS_MAX)]
@@ -121,8 +122,8 @@ class SetupBody(Contract):
     agents: Agents = ()
     variables: Variables = ()
     observes: Observes = {}
-    policy: None = None
-    """Authority policies are not offered yet: only null is accepted, so that none is ignored."""
+    policy: Policy | None = None
+    """The conversation's own; null leaves it with its tenant's."""
 
 
 def _only_in(kind: UtteranceKind, *names: str) -> JsonDict:
@@ -134,7 +135,7 @@ def _only_in(kind: UtteranceKind, *names: str) -> JsonDict:
     }
 
 
-_FLAT = ("agents", "variables", "observes")
+_FLAT = ("agents", "variables", "observes", "policy")
 _FIELDS_FIT_THE_KIND: JsonDict = {
     "allOf": [
         _only_in(UtteranceKind.STATEMENT, "operations"),
@@ -169,16 +170,16 @@ class Utterance(Contract):
     agents: Agents | None = None
     variables: Variables | None = None
     observes: Observes | None = None
-    policy: None = None
+    policy: Policy | None = None
 
     model_config = ConfigDict(json_schema_extra=_FIELDS_FIT_THE_KIND)
 
     @model_validator(mode="after")
     def _fields_fit_the_kind(self) -> Self:
-        flat = (self.agents, self.variables, self.observes)
+        flat = (self.agents, self.variables, self.observes, self.policy)
         has_flat = any(field is not None for field in flat)
         if self.kind is not UtteranceKind.SETUP and (self.setup is not None or has_flat):
-            raise ValueError("agents, variables and observes belong to kind setup")
+            raise ValueError("agents, variables, observes and policy belong to kind setup")
         if self.kind is not UtteranceKind.STATEMENT and self.operations is not None:
             raise ValueError("operations belong to kind statement")
         if self.kind is not UtteranceKind.CANDIDATE and self.claims is not None:
@@ -195,4 +196,5 @@ class Utterance(Contract):
             agents=self.agents or (),
             variables=self.variables or (),
             observes=self.observes or {},
+            policy=self.policy,
         )

@@ -24,6 +24,7 @@ from schemas.evidence import Atom
 from schemas.formula import FormulaNode
 from schemas.log import LogEvent
 from schemas.operations import Operation
+from schemas.policy import Policy
 from schemas.upcast import UPCASTERS, Upcasters, upcast
 from schemas.utterance import Utterance
 
@@ -138,6 +139,14 @@ def decode_formula(stored: bytes) -> FormulaNode:
     """Read the tree of a formula. Raises WireError."""
     try:
         return _FORMULA.validate_json(stored)
+    except ValidationError as invalid:
+        raise _wire_error(invalid, stored) from invalid
+
+
+def decode_policy(stored: bytes) -> Policy:
+    """Read an authority policy that is stored in a snapshot. Raises WireError."""
+    try:
+        return Policy.model_validate_json(stored)
     except ValidationError as invalid:
         raise _wire_error(invalid, stored) from invalid
 

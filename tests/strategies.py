@@ -10,7 +10,7 @@ from datetime import datetime, timedelta, timezone
 
 from hypothesis import strategies as st
 
-from schemas import derived, evidence, formula, log, operations, utterance
+from schemas import derived, evidence, formula, log, operations, policy, utterance
 from schemas.contract import Contract
 from schemas.utterance import UtteranceKind
 
@@ -223,6 +223,20 @@ CANDIDATE_CLAIMS = st.one_of(
     _some(utterance.CandidateClaim, text=TEXTS, record=st.none() | RECORD_IDS),
     _some(utterance.CandidateClaim, text=TEXTS, records=_tuples(RECORD_IDS, min_size=1)),
 )
+POLICIES = st.none() | _some(
+    policy.Policy,
+    version=NAMES,
+    forbidden=_tuples(
+        _some(
+            policy.Prohibition,
+            roles=st.none() | _tuples(NAMES, min_size=1),
+            acts=_tuples(st.sampled_from(policy.Act), min_size=1),
+            kinds=st.none() | _tuples(st.sampled_from(["observation", "decision"]), min_size=1),
+            introduced_by=st.none() | _tuples(NAMES, min_size=1),
+        )
+    ),
+    deciders=st.none() | _tuples(NAMES),
+)
 SETUP_BODIES = _some(
     utterance.SetupBody,
     agents=st.dictionaries(NAMES, NAMES, max_size=3).map(
@@ -230,7 +244,7 @@ SETUP_BODIES = _some(
     ),
     variables=_tuples(RECORD_IDS),
     observes=st.dictionaries(NAMES, _tuples(RECORD_IDS), max_size=3),
-    policy=st.none(),
+    policy=POLICIES,
 )
 AUDIENCES = st.none() | _tuples(NAMES, min_size=1)
 METADATA = st.dictionaries(
@@ -291,6 +305,7 @@ INTERPRETATIONS = _some(
     rejections=_tuples(REJECTIONS),
 )
 _LOGGED = {
+    "policy": POLICIES,
     "tenant_id": TENANT_IDS,
     "conversation_id": NAMES,
     "sequence": SEQUENCES,

@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 from hypothesis import strategies as st
 
 from schemas.operations import OPERATION_ORDER
+from schemas.policy import Act
 from tests.oracles.naive_engine import NaiveEngine
 from tests.oracles.naive_map import GOOD, Json
 
@@ -25,9 +26,12 @@ Stream = list[Json]
 T = TypeVar("T")
 
 AGENTS = ("ann", "bob", "eve")
+ROLES = ("user", "user", "assistant", "tool", "system")
 PROPOSITIONS = ("p", "q0", "mis_monitor", "r1")
 ONE_CONVERSATION = (("default", "c1"),)
 CONVERSATIONS = (("default", "c1"), ("acme", "c1"), ("default", "c2"))
+ACTS = tuple(act.value for act in Act)
+KINDS = ("observation", "hypothesis", "evidence", "premise", "decision")
 START = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 
 _RECENT = 4
@@ -144,6 +148,7 @@ class StreamMaker:
             "conversation_id": key[1],
             "utterance_id": name,
             "speaker": dice.choose(AGENTS),
+            "role": dice.choose(ROLES),
             "text": "said",
             "at": (START + timedelta(seconds=self._said)).isoformat(),
             "kind": "statement",
@@ -151,7 +156,8 @@ class StreamMaker:
         }
         if first and dice.chance(25):
             variables = list(self._some(PROPOSITIONS))
-            return {**utterance, "kind": "setup", "audience": None, "variables": variables}
+            setup = {"kind": "setup", "audience": None, "variables": variables}
+            return {**utterance, **setup, "policy": self._policy() if dice.chance(50) else None}
         if dice.chance(22):
             return {**utterance, "kind": "candidate", "claims": self._claims(ids)}
         if dice.chance(5):
@@ -161,6 +167,21 @@ class StreamMaker:
         if not dice.chance(20):
             names.sort(key=OPERATION_ORDER.index)
         return {**utterance, "operations": [self._operation(name, ids) for name in names]}
+
+    def _policy(self) -> Json:
+        """A policy that forbids something to somebody, now and then a great deal."""
+        dice = self._dice
+        forbidden = [
+            {
+                "roles": list(self._some(ROLES)) if dice.chance(70) else None,
+                "acts": list(self._some(ACTS)),
+                "kinds": list(self._some(KINDS)) if dice.chance(50) else None,
+                "introduced_by": list(self._some(ROLES)) if dice.chance(60) else None,
+            }
+            for _ in range(dice.choose((1, 0, 2)))
+        ]
+        deciders = list(self._some(ROLES)) if dice.chance(30) else None
+        return {"version": "drawn", "forbidden": forbidden, "deciders": deciders}
 
     def _claims(self, ids: Ids) -> list[Json] | None:
         dice = self._dice

@@ -9,6 +9,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, final
 
+from processor.app.policies import NO_POLICIES, Policies
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -96,11 +97,13 @@ def interpret(
     reading: Interpreted | None = None,
     source: Source | None = None,
     fills_turn: int | None = None,
+    policies: Policies = NO_POLICIES,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
     `reading` is what an interpreter made of an utterance that needs one. With `fills_turn`, the
     turn of this very utterance that is missing, a statement that can be read now fills its place.
+    What is read out of a text is said by whoever said the text: it speaks for nobody else.
     """
     digest = utterance_digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
@@ -114,7 +117,7 @@ def interpret(
         return AlreadyInLog(utterance.utterance_id)
     said = utterance.operations
     if isinstance(reading, Reading) and needs_reading(utterance):
-        said = reading.operations
+        said = _as_the_speaker(reading.operations)
     audience = _hearers(utterance, said)
     if audience is not None and len(audience) > AGENTS_MAX:
         return Unusable(
@@ -134,9 +137,23 @@ def interpret(
         "role": utterance.role,
         "at": utterance.at,
         "audience": audience,
+        "policy": None
+        if _brings_its_own(utterance)
+        else policies.to_bring(conversation, rules_version),
         "provenance": NATIVE if reading is None else reading.provenance,
     }
     return _event(conversation, utterance, said, reading, common, fills_turn)
+
+
+def _brings_its_own(utterance: Utterance) -> bool:
+    return utterance.kind is UtteranceKind.SETUP and utterance.setup_body().policy is not None
+
+
+def _as_the_speaker(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    return tuple(
+        operation if operation.speaker is None else operation.model_copy(update={"speaker": None})
+        for operation in operations
+    )
 
 
 def turn_to_fill(conversation: Conversation, utterance: Utterance) -> int | None:

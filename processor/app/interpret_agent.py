@@ -21,6 +21,7 @@ from processor.app.interpret import (
     turn_to_fill,
 )
 from processor.app.messages import Delivered
+from processor.app.policies import NO_POLICIES, Policies
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -73,12 +74,17 @@ class InterpretAgent:
     dead_letters: DeadLetters
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
+    policies: Policies = NO_POLICIES
     outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
 
     def __post_init__(self) -> None:
         self._reader = UtteranceReader(
-            self.interpreter, self.rules_version, self.outage_patience_s, self.on_endpoint
+            self.interpreter,
+            self.rules_version,
+            self.policies,
+            self.outage_patience_s,
+            self.on_endpoint,
         )
 
     async def handle(self, message: Delivered) -> None:
@@ -135,7 +141,9 @@ class InterpretAgent:
             if reading is None:
                 reading = await self._reader.read(conversation, utterance, fills)
             kept = self._reader.standing(conversation, utterance, reading, fills)
-            event = interpret(conversation, utterance, self.rules_version, kept, source, fills)
+            event = interpret(
+                conversation, utterance, self.rules_version, kept, source, fills, self.policies
+            )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):

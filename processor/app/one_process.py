@@ -18,6 +18,7 @@ from processor.app.interpret import (
 )
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
+from processor.app.policies import NO_POLICIES, Policies
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
@@ -69,6 +70,7 @@ class OneProcess:
 
     store: Store
     rules_version: int = CURRENT_RULES
+    policies: Policies = NO_POLICIES
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -115,7 +117,9 @@ class OneProcess:
             self.commit()  # a model takes its time
             with self.interruptible():
                 reading = self.read(conversation, utterance)
-        event = interpret(conversation, utterance, self.rules_version, reading)
+        event = interpret(
+            conversation, utterance, self.rules_version, reading, policies=self.policies
+        )
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)
         if isinstance(event, Unusable):

@@ -144,6 +144,7 @@ class WorkerSettings(GateSettings):
     The log has one line for each event from level info on, with the claims only if `log_claims`.
     `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
     `snapshots`, or to `checkpoint_folder`, which all workers must see.
+    `policies` is a file of authority policies, one JSON object a line with `tenant` and `policy`.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -167,6 +168,7 @@ class WorkerSettings(GateSettings):
     log_claims: bool = False
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     checkpoint_folder: Path | None = None
+    policies: Path | None = None
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:

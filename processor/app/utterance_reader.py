@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from typing import final
 
 from processor.app.interpret import interpret, needs_reading
+from processor.app.policies import NO_POLICIES, Policies
 from processor.app.read_claims import read_claims
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
@@ -45,6 +47,7 @@ class UtteranceReader:
 
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
+    policies: Policies = NO_POLICIES
     outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -98,11 +101,18 @@ class UtteranceReader:
         fills: int | None,
     ) -> tuple[Rejection, ...]:
         """What the present state would refuse of the reading."""
-        event = interpret(conversation, utterance, self.rules_version, reading, None, fills)
+        event = interpret(
+            conversation, utterance, self.rules_version, reading, None, fills, self.policies
+        )
         if not isinstance(event, OperationsAppended):
             return ()
         return dry_run(
-            conversation.state, event.turn, event.speaker, event.audience, event.operations
+            conversation.state,
+            event.turn,
+            event.speaker,
+            event.audience,
+            event.operations,
+            authority(conversation.state, event.rules_version, event.role, event.policy),
         ).rejections
 
     async def _answer(

@@ -37,6 +37,7 @@ from processor.app.kafka_log import KafkaLog
 from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, UTTERANCES
 from processor.app.metrics import Gauge, Metrics
+from processor.app.policies import read_policies
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.publisher import Publisher
 from processor.app.reduce_agent import PartitionStopped, ReduceAgent
@@ -90,6 +91,7 @@ class Worker:
             log=self._kafka_log,
             dead_letters=self._kafka_log,
             interpreter=interpreter,
+            policies=read_policies(settings.policies),
             outage_patience_s=outage_patience_s,
             on_endpoint=self.note_endpoint,
         )

@@ -24,16 +24,18 @@ from processor.engine.verify import verify_record
 from processor.render.answers import (
     affected_answer,
     context_answer,
+    context_text,
     history_answer,
     verify_answer,
     why_answer,
 )
-from processor.render.context import render_context
+from processor.render.explanation import explain_record
 from processor.render.view import history_view, record_line, state_view, why_line
 from replay.errors import StoreError
 from replay.store import Store
 from replay.store_file import first_line
 from schemas.derived import Outcome
+from schemas.http import BUDGET_TOKENS_MAX, ContextView
 
 Parameters = ParamSpec("Parameters")
 
@@ -102,15 +104,22 @@ def state(conversation: Conversation, as_json: bool) -> int:
 @click.command()
 @click.argument("record")
 @click.option("--fail-ungrounded", is_flag=True, help="Exit with status 1 if it is ungrounded.")
+@click.option("--explain", is_flag=True, help="Say it in a sentence too.")
 @_on_conversation
-def verify(conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool) -> int:
+def verify(
+    conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool, explain: bool
+) -> int:
     """Check whether RECORD is grounded: everything it rests on stands."""
     verdict = verify_record(conversation.state, record)
+    sentence = explain_record(conversation.state, record) if explain else ""
     status = int(fail_ungrounded and verdict.outcome is Outcome.UNGROUNDED)
     if as_json:
-        write_json(verify_answer(conversation, record))
+        answer = verify_answer(conversation, record)
+        write_json({**dict(answer), "explanation": sentence} if explain else answer)
         return status
     click.echo(f"{record} is {_outcome(verdict.outcome, verdict.grade)}")
+    if explain:
+        click.echo(printable(sentence))
     if verdict.support:
         click.echo(f"rests on: {', '.join(verdict.support)}")
     if verdict.disputed:
@@ -173,14 +182,29 @@ def history(conversation: Conversation, as_json: bool, record: str) -> int:
 
 
 @click.command()
-@click.option("--withdrawn", is_flag=True, help="Include what was given up.")
+@click.option(
+    "--view",
+    type=click.Choice([view.value for view in ContextView]),
+    default=ContextView.FULL.value,
+    show_default=True,
+    help="full: all that stands. active: what may be relied on, and what not any more and why.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1, BUDGET_TOKENS_MAX),
+    help="At most so many tokens: what matters most, and a note of what was left out.",
+)
+@click.option("--withdrawn", is_flag=True, help="Include the claims that were given up.")
 @_on_conversation
-def context(conversation: Conversation, as_json: bool, withdrawn: bool) -> int:
+def context(
+    conversation: Conversation, as_json: bool, view: str, budget: int | None, withdrawn: bool
+) -> int:
     """Show the state in words, as a model should read it."""
+    asked = (ContextView(view), budget, withdrawn)
     if as_json:
-        write_json(context_answer(conversation, withdrawn))
+        write_json(context_answer(conversation, *asked))
         return 0
-    for line in render_context(conversation.state, include_withdrawn=withdrawn).splitlines():
+    for line in context_text(conversation, *asked).splitlines():
         click.echo(printable(line))
     return 0
 

@@ -10,6 +10,7 @@ from typing import final
 
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
 from processor.app.interpreters import Opened, open_interpreter
+from processor.app.policies import Policies
 from processor.app.settings import interpreter_settings
 from processor.app.utterance_reader import UtteranceReader
 from processor.cli.errors import BadInputError
@@ -41,7 +42,11 @@ class WaitingReader:
 
 @contextmanager
 def reading(
-    kind: InterpreterKind, cassette: Path | None, record: Path | None, rules_version: int
+    kind: InterpreterKind,
+    cassette: Path | None,
+    record: Path | None,
+    rules_version: int,
+    policies: Policies,
 ) -> Iterator[WaitingReader]:
     """Who reads, as the options and the environment say; a model is tried before it is used.
 
@@ -59,7 +64,11 @@ def reading(
             yield WaitingReader(
                 runner,
                 UtteranceReader(
-                    opened.interpreter, rules_version, settings.outage_seconds_max, told.answers
+                    opened.interpreter,
+                    rules_version,
+                    policies,
+                    settings.outage_seconds_max,
+                    told.answers,
                 ),
             )
         finally:

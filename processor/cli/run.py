@@ -15,6 +15,7 @@ from processor.app.dead_letters import DeadLetter, DeadLetterFile
 from processor.app.interpreter_settings import InterpreterKind
 from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
+from processor.app.policies import Policies, read_policies
 from processor.app.repeated_drafts import RepeatedDrafts
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
@@ -67,6 +68,12 @@ CUT_SHORT = 128
     help="Version of the rules to append under.",
 )
 @click.option(
+    "--policies",
+    "policies_path",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Authority policies: one JSON object a line, each with a tenant and its policy.",
+)
+@click.option(
     "--fail-ungrounded",
     is_flag=True,
     help="Exit with status 1 if a claim of a candidate was ungrounded.",
@@ -79,14 +86,16 @@ def run(
     cassette: Path | None,
     record: Path | None,
     rules: str,
+    policies_path: Path | None,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
+    rules_version, policies = int(rules), read_policies(policies_path)
     with (
-        _reading(InterpreterKind(interpreter), cassette, record, int(rules)) as reader,
+        _reading(InterpreterKind(interpreter), cassette, record, rules_version, policies) as reader,
         Stop() as stop,
         _directory(out) as folder,
         open_input(input_path) as file,
@@ -97,7 +106,8 @@ def run(
         with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
             process = OneProcess(
                 store,
-                rules_version=int(rules),
+                rules_version=rules_version,
+                policies=policies,
                 interruptible=stop.at_once,
                 read=None if reader is None else reader.read,
             )
@@ -121,7 +131,11 @@ def run(
 
 
 def _reading(
-    kind: InterpreterKind, cassette: Path | None, record: Path | None, rules_version: int
+    kind: InterpreterKind,
+    cassette: Path | None,
+    record: Path | None,
+    rules_version: int,
+    policies: Policies,
 ) -> AbstractContextManager[WaitingReader | None]:
     """Who reads text, if anybody does; a client of models takes longer to load than a run takes."""
     if kind is InterpreterKind.NATIVE:
@@ -130,7 +144,7 @@ def _reading(
         return nullcontext()
     from processor.cli.reading import reading
 
-    return reading(kind, cassette, record, rules_version)
+    return reading(kind, cassette, record, rules_version, policies)
 
 
 @final

@@ -250,6 +250,7 @@ def _introduce(
         answers,
         supports,
         len(run.state.records),
+        run.authority.role,
     )
     run.transition.add_record(record)
     return record

@@ -8,8 +8,11 @@ from processor.engine.state import Dispute, Problem
 
 
 def record_introduction(record: Record) -> list[object]:
-    """What a record was introduced with; its trail holds the rest."""
-    return [
+    """What a record was introduced with; its trail holds the rest.
+
+    The role came with the rules that look at it; a record of before has no place for one.
+    """
+    introduction: list[object] = [
         record.id,
         record.claim,
         record.kind,
@@ -22,6 +25,7 @@ def record_introduction(record: Record) -> list[object]:
         record.answers,
         [support.id for support in record.supports[: record.premise_count]],
     ]
+    return introduction if record.role is None else [*introduction, record.role]
 
 
 def problem_posed(problem: Problem) -> list[object]:

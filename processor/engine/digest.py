@@ -162,7 +162,10 @@ def chain(previous: str, header: list[str | int], content: bytes, change: Canoni
 
 def _combine(roots: list[bytes], state: State) -> str:
     roles = _hash(sorted(state.roles.items()))
-    return sha256(b"standfast.state.v1" + b"".join(roots) + roles).hexdigest()
+    policies = b""
+    if state.own_policy is not None or state.tenant_policy is not None:
+        policies = _hash([state.own_policy, state.tenant_policy])
+    return sha256(b"standfast.state.v1" + b"".join(roots) + roles + policies).hexdigest()
 
 
 def _updates_leaf(state: State, turn: int) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, assert_never, final
 
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.derive import derive_candidate, derive_failed_turn, derive_turn
 from processor.engine.digest import chain
@@ -92,6 +93,8 @@ def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
     if reason is not None:
         return Refused(reason)
     advanced, change = _advance(conversation, event)
+    if event.policy is not None:
+        conversation.state.tenant_policy = event.policy
     conversation.sequence = event.sequence
     conversation.utterances[event.utterance.id] = bytes.fromhex(event.utterance.digest)
     conversation.digest = chain(
@@ -139,10 +142,16 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
 
 
 def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Canonical]:
+    state = conversation.state
     match event:
         case OperationsAppended():
             transition, outcome = run_turn(
-                conversation.state, event.turn, event.speaker, event.audience, event.operations
+                state,
+                event.turn,
+                event.speaker,
+                event.audience,
+                event.operations,
+                authority(state, event.rules_version, event.role, event.policy),
             )
             _keep(conversation, transition, event.turn)
             if event.fills_turn is not None:
@@ -154,9 +163,9 @@ def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Can
             return Advanced(), []
         case CandidateAppended():
             claims = [claim.associated() for claim in event.claims or ()]
-            return Advanced(verdicts=verify_claims(conversation.state, claims)), []
+            return Advanced(verdicts=verify_claims(state, claims)), []
         case ConversationSetUp():
-            transition = run_setup(conversation.state, event.setup, event.audience)
+            transition = run_setup(state, event.setup, event.audience)
             _keep(conversation, transition, conversation.turn)
             return Advanced(), transition.change
         case ConversationErased():
@@ -194,4 +203,6 @@ def _content(event: LogEvent) -> bytes:
             pass
         case _:
             assert_never(event)
+    if event.policy is not None:
+        said.append(event.policy)
     return canonical_content(said)

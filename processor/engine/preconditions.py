@@ -2,7 +2,8 @@
 
 A check changes nothing. The first failing check names the code; the order is the target, self
 reference, the target's standing, the cited and introduced ids from left to right, the evidence's
-standing, and last the plausibility model (`model_conditions.py`).
+standing, authority (`authority.py`), awareness, and last the plausibility model
+(`model_conditions.py`).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ Introduced = dict[str, bool]
 """Ids that the operation under check introduces; True once they may be cited."""
 
 
-def structural_refusal(state: State, operation: Operation, hearing: Audience) -> Refusal | None:
-    """Why the dependency map refuses the operation, or None. `hearing` is the turn's audience."""
+def structural_refusal(state: State, operation: Operation) -> Refusal | None:
+    """Why the dependency map refuses the operation, or None."""
     match operation:
         case Observe():
             return _check_observe(state, operation)
@@ -47,13 +48,26 @@ def structural_refusal(state: State, operation: Operation, hearing: Audience) ->
         case Revise():
             return _check_revise(state, operation)
         case ExpandAwareness():
-            return _check_expand_awareness(state, operation, hearing)
+            return _check_expand_awareness(state, operation)
         case Resolve():
             return _check_resolve(state, operation)
         case Question():
             return _check_question(state, operation)
         case _:
             assert_never(operation)
+
+
+def awareness_refusal(state: State, operation: Operation, hearing: Audience) -> Refusal | None:
+    """Why nobody would become aware of anything, or None. `hearing` is the turn's audience."""
+    if not isinstance(operation, ExpandAwareness):
+        return None
+    if _someone_is_unaware(state, operation, hearing):
+        return None
+    return Refusal(
+        RejectionCode.ALREADY_AWARE,
+        f"every addressed agent who hears this is aware of {operation.proposition!r} already",
+        (operation.proposition,),
+    )
 
 
 def _check_observe(state: State, operation: Observe) -> Refusal | None:
@@ -108,19 +122,11 @@ def _check_revise(state: State, operation: Revise) -> Refusal | None:
     return _check_references(state, (operation.by,), {})
 
 
-def _check_expand_awareness(
-    state: State, operation: ExpandAwareness, hearing: Audience
-) -> Refusal | None:
+def _check_expand_awareness(state: State, operation: ExpandAwareness) -> Refusal | None:
     if operation.record is not None and state.is_taken(operation.record):
         return _duplicate(operation.record)
     if operation.reclassifies is not None and operation.reclassifies not in state.records:
         return _unknown(operation.reclassifies)
-    if not _someone_is_unaware(state, operation, hearing):
-        return Refusal(
-            RejectionCode.ALREADY_AWARE,
-            f"every addressed agent who hears this is aware of {operation.proposition!r} already",
-            (operation.proposition,),
-        )
     return None
 
 

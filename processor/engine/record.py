@@ -68,7 +68,8 @@ class Record:
     """One claim in the map, with the links to what it rests on and back.
 
     `position` counts the records introduced before it; `op` is the operation that introduced it;
-    `answers` are the problems it was put forward for. The first `premise_count` of its `supports`
+    `answers` are the problems it was put forward for; `role` is the one in which it was said, None
+    under rules without policies. The first `premise_count` of its `supports`
     were cited when it was made. `dependents` are the records that rest on it, `corroborated` those
     of them that do so by support only.
 
@@ -91,6 +92,7 @@ class Record:
         "op",
         "position",
         "premise_count",
+        "role",
         "speaker",
         "standing",
         "supports",
@@ -112,6 +114,7 @@ class Record:
         answers: tuple[str, ...],
         supports: list[Record],
         position: int,
+        role: str | None,
     ) -> None:
         self.id = id
         self.claim = claim
@@ -124,6 +127,7 @@ class Record:
         self.atoms = atoms
         self.answers = answers
         self.position = position
+        self.role = role
         self.premise_count = len(supports)
         self.trail: list[TrailEntry] = _NO_TRAIL
         # Below: told by the above, kept for speed.

@@ -9,5 +9,8 @@ from __future__ import annotations
 RULES_V1 = 1
 """The first published rules."""
 
-CURRENT_RULES = RULES_V1
-KNOWN_RULES = (RULES_V1,)
+RULES_V3 = 3
+"""A record remembers the role it was introduced in, and a policy says which roles may do what."""
+
+CURRENT_RULES = RULES_V3
+KNOWN_RULES = (RULES_V1, RULES_V3)

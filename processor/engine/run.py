@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import final
 
+from processor.engine.authority import Authority
 from processor.engine.impact import Impact
 from processor.engine.plausibility.semantics import Conjunction
 from processor.engine.plausibility.update import Update
@@ -18,7 +19,7 @@ from schemas.log import Rejection
 @final
 @dataclass(slots=True)
 class Run:
-    """One statement being applied: who says it to whom, and what has come of it so far.
+    """One statement being applied: who says it, to whom, with what authority, and its effects.
 
     `decided` became decisions in this turn. `announced` are the observations of the turn until they
     are announced.
@@ -29,6 +30,7 @@ class Run:
     turn: int
     speaker: str
     audience: Audience
+    authority: Authority
     applied: list[int] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     impacts: list[Impact] = field(default_factory=list)

@@ -22,6 +22,8 @@ def run_setup(state: State, setup: SetupBody, audience: Audience) -> Transition:
     for agent in setup.agents:
         if agent.id not in state.roles:
             transition.declare_role(agent.id, agent.role)
+    if setup.policy is not None:
+        transition.set_own_policy(setup.policy)
     for variable in setup.variables:
         transition.update_model(
             Update(

@@ -19,12 +19,22 @@ from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
-from schemas.wire import canonical_bytes, canonical_list, decode_atoms, decode_formula, decode_json
+from schemas.policy import Policy
+from schemas.wire import (
+    canonical_bytes,
+    canonical_list,
+    decode_atoms,
+    decode_formula,
+    decode_json,
+    decode_policy,
+)
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 """Part of every snapshot; one of another format is not read but folded again from the log."""
 
 
+_WITHOUT_ROLE = 12
+"""Values of a record that was introduced under rules without roles, its trail included."""
 _RECORD_KINDS = {kind.value: kind for kind in RecordKind}
 """A look-up costs a twentieth of what calling the enumeration does."""
 
@@ -61,6 +71,7 @@ def capture(conversation: Conversation) -> Capture:
         "is_erased": conversation.is_erased,
         "missing": list(conversation.missing.items()),
         "roles": list(state.roles.items()),
+        "policies": [state.own_policy, state.tenant_policy],
         "attacks": list(state.attacks),
         "problems": [
             [*problem_posed(problem), list(problem.answers)] for problem in state.problems.values()
@@ -121,10 +132,11 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:
     state = State(bounds)
     state.roles = dict(fields["roles"])
+    state.own_policy, state.tenant_policy = map(_load_policy, fields["policies"])
     for stored in fields["records"]:
         _load_record(state, stored)
     for record, stored in zip(state.records.values(), fields["records"], strict=True):
-        _load_trail(state, record, stored[11])
+        _load_trail(state, record, stored[-1])
     for record in state.records.values():
         if not record.stands:
             push_strict(record, [])
@@ -145,8 +157,13 @@ def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:
     return state
 
 
+def _load_policy(stored: Any) -> Policy | None:
+    return None if stored is None else decode_policy(canonical_bytes(stored))
+
+
 def _load_record(state: State, stored: list[Any]) -> None:
-    id_, claim, kind, op, speaker, turn, audience, formula, atoms, answers, premises, _ = stored
+    id_, claim, kind, op, speaker, turn, audience, formula, atoms, answers, premises = stored[:11]
+    role = stored[11] if len(stored) > _WITHOUT_ROLE else None
     supports = [state.records[premise] for premise in premises]
     record = Record(  # by position: names would double what it costs
         id_,
@@ -161,6 +178,7 @@ def _load_record(state: State, stored: list[Any]) -> None:
         tuple(answers),
         supports,
         len(state.records),
+        role,
     )
     state.records[id_] = record
     state.introduced.setdefault(speaker, []).append(record)

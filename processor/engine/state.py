@@ -13,6 +13,7 @@ from processor.engine.plausibility.awareness import Awareness
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.model import Model
 from processor.engine.record import Audience, Record
+from schemas.policy import Policy
 
 
 @final
@@ -54,7 +55,8 @@ class State:
     `records` are in the order they were introduced; `attacks` is Att as (attacker, target), in the
     order they were made. `introduced` holds each speaker's records. `disputed` counts the open
     disputes of each record, and holds no record without one. `roles` are the agents a setup
-    declared.
+    declared. `own_policy` is the setup's; `tenant_policy`, the newest that the log brought, holds
+    where there is none.
     """
 
     __slots__ = (
@@ -65,9 +67,11 @@ class State:
         "introduced",
         "link_count",
         "model",
+        "own_policy",
         "problems",
         "records",
         "roles",
+        "tenant_policy",
     )
 
     def __init__(self, bounds: Bounds | None = None) -> None:
@@ -77,6 +81,8 @@ class State:
         self.disputed: dict[str, int] = {}
         self.introduced: dict[str, list[Record]] = {}
         self.roles: dict[str, str] = {}
+        self.own_policy: Policy | None = None
+        self.tenant_policy: Policy | None = None
         self.link_count = 0
         self.attacks: dict[tuple[str, str], None] = {}
         self.awareness = Awareness(self.records)

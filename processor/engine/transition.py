@@ -16,6 +16,7 @@ from processor.engine.plausibility.update import Update
 from processor.engine.record import Audience, Happening, LinkKind, Record, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
+from schemas.policy import Policy
 
 Canonical: TypeAlias = "list[str | int | Canonical | None]"
 
@@ -232,6 +233,13 @@ class Transition:
         self.change.append(["agent", agent, role])
         self._undo.append((self.state.roles.pop, agent))
 
+    def set_own_policy(self, policy: Policy) -> None:
+        """The policy that a setup gives its conversation."""
+        assert self.state.own_policy is None
+        self.state.own_policy = policy
+        self.change.append(["own_policy", policy.version])
+        self._undo.append((self._restore_own_policy, None))
+
     # -- the end of it --------------------------------------------------------------------------
 
     def commit(self) -> None:
@@ -274,6 +282,9 @@ class Transition:
 
     def _restore_commitment(self, record: Record) -> None:
         record.committed = True
+
+    def _restore_own_policy(self, before: Policy | None) -> None:
+        self.state.own_policy = before
 
     def _remove_dispute(self, dispute: Dispute) -> None:
         self.state.disputes.pop()

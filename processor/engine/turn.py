@@ -16,11 +16,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, final
 
 from processor.engine.apply import apply_to_map
+from processor.engine.authority import Authority
 from processor.engine.errors import Refusal
 from processor.engine.impact import Impact
 from processor.engine.model_conditions import NOTHING_TO_ASSESS, assess, brings_formula
 from processor.engine.model_effects import announce_observations, apply_to_model
-from processor.engine.preconditions import structural_refusal
+from processor.engine.preconditions import awareness_refusal, structural_refusal
 from processor.engine.record import Audience, Happening, Record
 from processor.engine.retraction import sorted_ids
 from processor.engine.run import Run
@@ -62,19 +63,20 @@ def run_turn(
     speaker: str,
     audience: Audience,
     operations: Sequence[Operation],
+    authority: Authority,
 ) -> tuple[Transition, TurnOutcome]:
     """Apply the operations of one statement; the caller commits or rolls back the transition."""
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
     evaluated = [operation for operation in operations if brings_formula(state, operation)]
     if not evaluated:
-        run = Run(Transition(state), state, turn, speaker, audience)
+        run = Run(Transition(state), state, turn, speaker, audience, authority)
         outcome = _attempt(run, operations, order)
         assert outcome is not None, "nothing was assumed"
         return run.transition, outcome
     assumed = [index for index in order if isinstance(operations[index], Revise)]
     with state.model.turn():
         while True:
-            run = Run(Transition(state), state, turn, speaker, audience)
+            run = Run(Transition(state), state, turn, speaker, audience, authority)
             outcome = _attempt(run, operations, order, assumed)
             if outcome is not None:
                 return run.transition, outcome
@@ -87,9 +89,10 @@ def dry_run(
     speaker: str,
     audience: Audience,
     operations: Sequence[Operation],
+    authority: Authority,
 ) -> TurnOutcome:
     """What the operations would do; the state is left as it was."""
-    transition, outcome = run_turn(state, turn, speaker, audience, operations)
+    transition, outcome = run_turn(state, turn, speaker, audience, operations, authority)
     transition.rollback()
     return outcome
 
@@ -156,7 +159,11 @@ def _rejection(index: int, refusal: Refusal) -> Rejection:
 
 def _apply_one(run: Run, operation: Operation, evaluates: bool) -> Refusal | None:
     """Check, then apply: a refused operation has changed nothing."""
-    refusal = structural_refusal(run.state, operation, run.audience)
+    refusal = (
+        structural_refusal(run.state, operation)
+        or run.authority.refusal(run.state, operation)
+        or awareness_refusal(run.state, operation, run.audience)
+    )
     if refusal is not None:
         return refusal
     assessment = NOTHING_TO_ASSESS

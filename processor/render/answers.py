@@ -7,14 +7,18 @@ UnknownRecordError for a record that the conversation does not have.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from processor.engine.conversation import Conversation
 from processor.engine.derive import answer_verdict
 from processor.engine.retraction import affected_by_ids, find_record, why
 from processor.engine.verify import verify_record
+from processor.render.active import render_active
 from processor.render.context import render_context
+from processor.render.tokens import estimate_tokens
 from processor.render.view import View, history_view, why_view
 from schemas.derived import VerdictEvent
+from schemas.http import ContextView
 
 
 def verify_answer(conversation: Conversation, record: str) -> VerdictEvent:
@@ -38,10 +42,31 @@ def history_answer(conversation: Conversation, record: str) -> View:
     return {"record": record, "history": history_view(find_record(conversation.state, record))}
 
 
-def context_answer(conversation: Conversation, include_withdrawn: bool = False) -> View:
-    """The state in words."""
-    text = render_context(conversation.state, include_withdrawn=include_withdrawn)
-    return {"turn": conversation.turn, "text": text}
+def context_text(
+    conversation: Conversation,
+    view: ContextView = ContextView.FULL,
+    budget_tokens: int | None = None,
+    include_withdrawn: bool = False,
+) -> str:
+    """The state in words, within a budget if there is one."""
+    match view:
+        case ContextView.FULL:
+            return render_context(conversation.state, include_withdrawn, budget_tokens)
+        case ContextView.ACTIVE:
+            return render_active(conversation, budget_tokens, include_withdrawn=include_withdrawn)
+        case _:
+            assert_never(view)
+
+
+def context_answer(
+    conversation: Conversation,
+    view: ContextView = ContextView.FULL,
+    budget_tokens: int | None = None,
+    include_withdrawn: bool = False,
+) -> View:
+    """The state in words, and at most how many tokens that takes."""
+    text = context_text(conversation, view, budget_tokens, include_withdrawn)
+    return {"turn": conversation.turn, "text": text, "tokens_max": estimate_tokens(text)}
 
 
 def record_answer(conversation: Conversation, record: str) -> View:

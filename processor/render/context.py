@@ -1,21 +1,26 @@
 """The state in words, for a model's context window and for people.
 
 Pure functions of the state with a stable order. Claims that were given up are left out unless they
-are asked for, because a reader takes everything it is shown for current.
+are asked for, because a reader takes everything it is shown for current. A claim stands last on its
+line, so nothing in it passes for a mark or a link of ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from processor.engine.conversation import Conversation
 from processor.engine.messages import named
 from processor.engine.record import Record
-from processor.engine.state import State
+from processor.engine.state import Problem, State
 from processor.engine.transition import StandingChange
 from processor.engine.turn import TurnOutcome
+from processor.engine.verify import grade
+from processor.render.lines import Entry, Section, clipped, written
 from schemas.derived import Standing
 
-CONTEXT_CHARS_MAX = 200_000
+_FIRST, _DECIDED, _DISPUTED, _OPEN, _IN_FORCE, _GIVEN_UP = range(6)
+"""What matters more has the smaller number."""
 
 
 def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
@@ -31,53 +36,80 @@ def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
     return clipped(lines)
 
 
-def render_context(state: State, include_withdrawn: bool = False) -> str:
-    """The state as a model should see it: decisions, what is in force, open questions."""
-    standing = [record for record in state.records.values() if record.stands]
-    decisions = [record for record in standing if record.is_decision]
-    others = [record for record in standing if not record.is_decision]
+def render_state(
+    conversation: Conversation, budget_tokens: int | None, first: Sequence[str] = ()
+) -> str:
+    """The state as `render_context` shows it; the records named in `first` come first."""
+    return render_context(conversation.state, budget_tokens=budget_tokens, first=first)
+
+
+def render_context(
+    state: State,
+    include_withdrawn: bool = False,
+    budget_tokens: int | None = None,
+    first: Sequence[str] = (),
+) -> str:
+    """The state as a model should see it: decisions, what is in force, open questions.
+
+    Records named in `first` come first, whatever became of them. Within a budget, they and then
+    decisions, disputes and open questions are chosen before the rest, of which the records that
+    changed last.
+    """
+    asked = dict.fromkeys(id_ for id_ in first if id_ in state.records)
+    records = [record for record in state.records.values() if record.id not in asked]
+    standing = [record for record in records if record.stands]
     sections = [
-        ("Decided", [_line(state, record) for record in decisions]),
-        ("In force", [_line(state, record) for record in others]),
-        ("In dispute", [f"- {id_}" for id_ in sorted(state.disputed)]),
-        ("Open", [_problem(p.id, p.text) for p in state.open_problems()]),
+        Section("Asked about", [record_entry(state, state.records[id_], _FIRST) for id_ in asked]),
+        Section(
+            "Decided",
+            [record_entry(state, record, _DECIDED) for record in standing if record.is_decision],
+        ),
+        Section(
+            "In force",
+            [
+                record_entry(state, record, _IN_FORCE)
+                for record in standing
+                if not record.is_decision
+            ],
+        ),
+        Section("In dispute", [Entry(f"- {id_}", _DISPUTED) for id_ in sorted(state.disputed)]),
+        Section("Open", [problem_entry(problem, _OPEN) for problem in state.open_problems()]),
     ]
     if include_withdrawn:
-        withdrawn = [record for record in state.records.values() if not record.stands]
-        sections.append(("Given up", [_line(state, record) for record in withdrawn]))
-    lines: list[str] = []
-    for title, entries in sections:
-        if entries:
-            lines += [f"{title}:", *entries]
-    return clipped(lines)
+        withdrawn = [record for record in records if not record.stands]
+        sections.append(
+            Section("Given up", [record_entry(state, record, _GIVEN_UP) for record in withdrawn])
+        )
+    return written(sections, budget_tokens)
 
 
-def clipped(lines: Sequence[str]) -> str:
-    """The lines as one text of bounded length; what did not fit is counted, not cut in two."""
-    text: list[str] = []
-    left = CONTEXT_CHARS_MAX
-    for number, hostile in enumerate(lines):
-        line = _one_line(hostile)
-        left -= len(line) + 1
-        if left < 0:
-            text.append(f"({len(lines) - number} more lines)")
-            break
-        text.append(line)
-    return "\n".join(text)
+def record_entry(state: State, record: Record, rank: int) -> Entry:
+    """A record with its marks and its links, its claim last."""
+    marks = [] if record.grounded else [_grounding(record)]
+    if record.id in state.disputed:
+        marks.append("disputed")
+    if record.standing is not Standing.ACTIVE:
+        marks.append(record.standing)
+    mark = f" [{', '.join(marks)}]" if marks else ""
+    rests = f" <- {named([s.id for s in record.supports])}" if record.supports else ""
+    changed = record.trail[-1].turn if record.trail else record.turn
+    return Entry(f"- {record.id}{mark} ({record.speaker}){rests}: {record.claim}", rank, changed)
 
 
-def _one_line(text: str) -> str:
-    """One record is one line: a claim must not pass for lines of ours."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else " " for character in text)
+def problem_entry(problem: Problem, rank: int) -> Entry:
+    """A question, or an observation that needs an explanation."""
+    return Entry(f"- {problem.id} ({problem.speaker}): {problem.text}", rank, problem.turn)
+
+
+def _grounding(record: Record) -> str:
+    return "not grounded" if not record.core_grounded else grade(record).replace("_", " ")
 
 
 def _introduced(state: State, turn: int, outcome: TurnOutcome) -> Iterable[str]:
     for id_ in outcome.introduced:
         record = state.records[id_]
         rests = f" (rests on {named([s.id for s in record.supports])})" if record.supports else ""
-        yield f"New {record.kind} {record.id} by {record.speaker}: {record.claim}{rests}"
+        yield f"New {record.kind} {record.id} by {record.speaker}{rests}: {record.claim}"
 
 
 def _standing(state: State, change: StandingChange) -> str:
@@ -85,18 +117,3 @@ def _standing(state: State, change: StandingChange) -> str:
     if change.standing is Standing.RESOLVED:
         return f"Settled: {what}"
     return f"{change.standing.capitalize()} ({change.op} by {change.by}): {what}"
-
-
-def _line(state: State, record: Record) -> str:
-    marks = [] if record.grounded else ["not grounded"]
-    if record.id in state.disputed:
-        marks.append("disputed")
-    if record.standing is not Standing.ACTIVE:
-        marks.append(record.standing)
-    mark = f" [{', '.join(marks)}]" if marks else ""
-    rests = f" <- {named([s.id for s in record.supports])}" if record.supports else ""
-    return f"- {record.id} ({record.speaker}): {record.claim}{mark}{rests}"
-
-
-def _problem(id_: str, text: str) -> str:
-    return f"- {id_}: {text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from processor.engine.authority import policy_in_force
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.syntax import to_text
 from processor.engine.record import Happening, Record
@@ -29,6 +30,7 @@ def state_view(conversation: Conversation) -> View:
         "digest": conversation.digest,
         "state_digest": conversation.state_digest(),
         "coverage": conversation.coverage(),
+        "policy": policy_in_force(state).version,
         "agents": [{"id": id_, "role": role} for id_, role in state.roles.items()],
         "records": [record_view(state, record) for record in state.records.values()],
         "attacks": [list(attack) for attack in state.attacks],

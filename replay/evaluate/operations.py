@@ -12,7 +12,9 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
+from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.setup import run_setup
 from processor.engine.turn import run_turn
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -89,7 +91,10 @@ async def label_scenario(interpreter: Interpreter, name: str) -> AsyncIterator[L
         answer = await interpreter.interpret(conversation, in_words, None)
         gold = parse_formulas(utterance.operations)
         turn = conversation.turn + 1
-        transition, outcome = run_turn(state, turn, utterance.speaker, utterance.audience, gold)
+        allowed = authority(state, CURRENT_RULES, utterance.role, None)
+        transition, outcome = run_turn(
+            state, turn, utterance.speaker, utterance.audience, gold, allowed
+        )
         transition.commit()
         conversation.turn = turn
         yield _labelled(name, utterance, turn, bool(outcome.standings), gold, answer)

@@ -184,7 +184,7 @@ def test_holds_asks_the_model_at_a_turn(incident: Path) -> None:
 
 def test_context_leaves_out_what_was_given_up_unless_asked(incident: Path) -> None:
     """A model that reads the context is not shown h2 as current."""
-    claim = "h2 ("
+    claim = "\n- h2 "
     assert claim not in ask(incident, "context", "--turn", "13")["text"]
     assert claim in ask(incident, "context", "--turn", "13", "--withdrawn")["text"]
 

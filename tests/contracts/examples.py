@@ -27,6 +27,19 @@ _PROVENANCE = {
         }
     ],
 }
+_POLICY = {
+    "version": "harbour-2",
+    "forbidden": [
+        {
+            "roles": ["user"],
+            "acts": ["revise"],
+            "kinds": ["observation"],
+            "introduced_by": ["tool"],
+        },
+        {"roles": None, "acts": ["rebase"], "kinds": None, "introduced_by": None},
+    ],
+    "deciders": ["system"],
+}
 _LOGGED = {
     "tenant_id": "harbour",
     "conversation_id": "crane-3",
@@ -43,6 +56,7 @@ _LOGGED = {
     "role": "user",
     "at": "2026-03-01T02:31:00Z",
     "audience": ["mira", "jon"],
+    "policy": _POLICY,
     "provenance": _PROVENANCE,
 }
 _OPERATIONS = [
@@ -178,7 +192,7 @@ _EXAMPLES: dict[str, Document] = {
             "agents": [{"id": "mira", "role": "user"}],
             "variables": ["holds"],
             "observes": {"mira": ["holds"]},
-            "policy": None,
+            "policy": _POLICY,
         },
     },
     "standfast.conversation_erased.v1": {**_LOGGED, "type": "standfast.conversation_erased.v1"},

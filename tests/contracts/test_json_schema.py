@@ -19,6 +19,7 @@ from tests.strategies import DERIVED_EVENTS, LOG_EVENTS, UTTERANCES
 
 UTTERANCE = "standfast.utterance.v1"
 OPERATIONS = "standfast.operations.v1"
+SETUP = "standfast.setup.v1"
 VERDICT = "standfast.verdict.v1"
 
 #    event type, place, value
@@ -40,6 +41,8 @@ WRONG = [
     (UTTERANCE, "operations.6.mode", "shouted"),
     (UTTERANCE, "metadata.line", [1]),
     (UTTERANCE, "policy", {}),
+    (SETUP, "setup.policy.forbidden.0.acts", []),
+    (SETUP, "setup.policy.forbidden.0.acts", ["forget"]),
     (OPERATIONS, "type", "standfast.operations.v2"),
     (OPERATIONS, "sequence", 0),
     (OPERATIONS, "turn", -1),

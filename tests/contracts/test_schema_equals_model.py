@@ -44,6 +44,7 @@ VALUES: list[Any] = [
     *([], ["a"], ["a", "b"], [None], [[]], ["a b"], ["a"] * 65, ["a"] * 600),
     *({}, {"a": 1}, {"a b": ["x"]}, {"a": ["x"]}, {"record": "r"}, {"record": "r", "claim": "c"}),
     *({"id": "a"}, {"id": "a", "role": "b"}, {"agents": [{"id": "a"}]}, {"policy": {}}),
+    *({"version": "v"}, {"version": "v", "forbidden": [{"acts": ["revise"]}], "deciders": ["a"]}),
     *([{"text": "t", "record": "r", "records": ["s"]}], [{"op": "question", "question": "q"}]),
 ]
 KEYS = (*Utterance.model_fields, "record", "records", "claim", "op", "id", "premises", "surprise")

@@ -7,10 +7,13 @@ from typing import Any
 import orjson
 
 from processor.app.interpret import interpret
+from processor.app.policies import NO_POLICIES, Policies
 from processor.engine.conversation import Conversation
 from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.bounds import Bounds
+from processor.engine.rules_version import CURRENT_RULES
 from schemas.derived import DerivedEvent, TurnEvent
+from schemas.log import LogEvent
 from schemas.wire import decode_utterance
 
 Json = dict[str, Any]
@@ -19,12 +22,26 @@ Json = dict[str, Any]
 class Given:
     """One conversation to which things are said."""
 
-    def __init__(self, bounds: Bounds | None = None) -> None:
+    def __init__(
+        self,
+        bounds: Bounds | None = None,
+        rules_version: int = CURRENT_RULES,
+        policies: Policies = NO_POLICIES,
+    ) -> None:
         self.conversation = Conversation.empty("default", "c", bounds)
+        self.rules_version = rules_version
+        self.policies = policies
         self.count = 0
 
     def utter(self, **fields: object) -> tuple[DerivedEvent, ...]:
         """Fold one utterance with these fields and give back what it brought about."""
+        return self._folded(fields)[1]
+
+    def logged(self, **fields: object) -> LogEvent:
+        """Fold one utterance with these fields and give back its event."""
+        return self._folded(fields)[0]
+
+    def _folded(self, fields: Json) -> tuple[LogEvent, tuple[DerivedEvent, ...]]:
         self.count += 1
         utterance = {
             "conversation_id": "c",
@@ -33,11 +50,16 @@ class Given:
             "at": "2026-03-01T02:31:00Z",
             **fields,
         }
-        event = interpret(self.conversation, decode_utterance(orjson.dumps(utterance)))
+        event = interpret(
+            self.conversation,
+            decode_utterance(orjson.dumps(utterance)),
+            self.rules_version,
+            policies=self.policies,
+        )
         assert not isinstance(event, tuple), event
         folded = fold(self.conversation, event)
         assert isinstance(folded, Folded), folded
-        return folded.events
+        return event, folded.events
 
     def say(self, *operations: Json, **fields: object) -> TurnEvent:
         """Fold one statement and give back its turn event."""

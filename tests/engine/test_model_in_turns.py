@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from processor.engine.authority import UNRESTRICTED
 from processor.engine.digest import state_digest
 from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.formula import to_wire
@@ -353,7 +354,7 @@ def test_a_dry_run_of_disputes_and_revisions_leaves_everything_untouched() -> No
         Revise(op="revise", target="o3", by="o1", negates=True),
         Hypothesize(op="hypothesize", record="h", claim="h", formula=to_wire(parse("s"))),
     ]
-    outcome = dry_run(given.conversation.state, 4, "ann", None, operations)
+    outcome = dry_run(given.conversation.state, 4, "ann", None, operations, UNRESTRICTED)
     assert outcome.applied == (0, 1, 2)
     assert [note.code for note in outcome.notes] == ["announcement_withheld"]
     assert dump(given.conversation) == before

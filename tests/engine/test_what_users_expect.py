@@ -159,7 +159,7 @@ def test_a_conversation_nobody_interprets_keeps_its_verdicts_short() -> None:
 
 
 def test_the_role_of_an_utterance_is_its_own() -> None:
-    """Said in another role than the declared one it counts all the same, and the log tells."""
+    """Said in another role than the declared one it counts all the same, and log and state tell."""
     digests = []
     for role in ("user", "assistant"):
         given = Given()
@@ -169,7 +169,7 @@ def test_the_role_of_an_utterance_is_its_own() -> None:
         digests.append((given.conversation.digest, given.conversation.state_digest()))
     (as_user, user_state), (as_assistant, assistant_state) = digests
     assert as_user != as_assistant
-    assert user_state == assistant_state
+    assert user_state != assistant_state
 
 
 def test_a_claim_cannot_forge_lines_of_the_context() -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
+from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
 from processor.interpreter.port import Reading, Refused
 from processor.interpreter.prompt import Prompt
@@ -46,7 +48,12 @@ def refused_reading(conversation: Conversation, utterance: Utterance) -> Refused
     operations = utterance.operations
     fold_in(conversation, utterance.model_copy(update={"utterance_id": "before"}))
     outcome = dry_run(
-        conversation.state, conversation.turn + 1, utterance.speaker, None, operations
+        conversation.state,
+        conversation.turn + 1,
+        utterance.speaker,
+        None,
+        operations,
+        authority(conversation.state, CURRENT_RULES, utterance.role, None),
     )
     return Refused(Reading(_MODEL, operations), outcome.rejections)
 

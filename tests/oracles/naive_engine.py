@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from schemas.operations import OPERATION_ORDER
+from tests.oracles import naive_policy as policies
 from tests.oracles import naive_queries as ask
 from tests.oracles.naive_map import EVERYONE, GOOD, Json, Map, RefusedError, Said, apply, made_aware
 
@@ -24,6 +25,7 @@ class NaiveConversation:
     failed_turns: list[int] = field(default_factory=list)
     utterances: set[str] = field(default_factory=set)
     alerted: set[str] = field(default_factory=set)
+    policy: Json = field(default_factory=lambda: policies.DEFAULT)
 
     def say(self, utterance: Json) -> list[Json]:
         """The derived events of one utterance; none for an id that was seen before."""
@@ -48,6 +50,7 @@ class NaiveConversation:
 
     def _set_up(self, utterance: Json) -> None:
         body = utterance.get("setup") or utterance
+        self.policy = body.get("policy") or self.policy
         for variable in body.get("variables") or []:
             self.map = made_aware(self.map, hearers_of(utterance), variable)
 
@@ -80,7 +83,8 @@ class NaiveConversation:
                 if op["op"] != kind:
                     continue
                 speaker = op.get("speaker") or utterance["speaker"]
-                said = Said(speaker, self.turn, hearers_of(utterance))
+                role = utterance.get("role", "user")
+                said = Said(speaker, self.turn, hearers_of(utterance), role, self.policy)
                 before = self.map
                 try:
                     self.map = apply(before, op, said)

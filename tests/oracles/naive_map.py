@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.oracles.naive_policy import may, may_decide
+
 Json = dict[str, Any]
 """A JSON object as it stands on the wire."""
 
@@ -47,6 +49,7 @@ class Record:
     kind: str
     speaker: str
     turn: int
+    role: str = "user"
     standing: str = "active"
     links: tuple[tuple[str, str], ...] = ()
     changes: tuple[Change, ...] = ()
@@ -66,11 +69,16 @@ class Map:
 
 @dataclass(frozen=True)
 class Said:
-    """Who says an operation, in which turn, and who hears it (`EVERYONE` alone: all)."""
+    """Who says an operation, in which turn, and who hears it (`EVERYONE` alone: all).
+
+    The role is the utterance's, whoever the operation names as its speaker.
+    """
 
     speaker: str
     turn: int
     hearers: frozenset[str]
+    role: str
+    policy: Json
 
 
 def apply(before: Map, op: Json, said: Said) -> Map:
@@ -95,6 +103,7 @@ def expand_awareness(m: Map, op: Json, said: Said) -> Map:
         need_new(m, own)
     if op.get("reclassifies") is not None:
         need_record(m, op["reclassifies"])
+        need_authority(m, said, "reclassify", op["reclassifies"])
     asked = frozenset(op["agents"]) if op.get("agents") else frozenset({EVERYONE})
     addressed = both(asked, said.hearers)
     if all(is_aware(m, agent, op["proposition"]) for agent in addressed):
@@ -133,6 +142,7 @@ def support(m: Map, op: Json, said: Said) -> Map:
     m, evidence = cite(m, op["evidence"], "evidence", said, pending=())
     if m.records[evidence].standing not in GOOD:
         raise RefusedError("evidence_not_in_good_standing")
+    need_authority(m, said, "support", target)
     return linked(m, target, [evidence], "corroboration")
 
 
@@ -147,6 +157,7 @@ def undermine(m: Map, op: Json, said: Said) -> Map:
     if m.records[target].standing == "resolved":
         raise RefusedError("target_resolved")
     m, evidence = cite(m, op["evidence"], "evidence", said, pending=())
+    need_authority(m, said, "undermine", target)
     m = replace(m, attacks=m.attacks | {(evidence, target)})
     return relabelled(m, target, "weakened", op["op"], evidence, said)
 
@@ -158,6 +169,7 @@ def revise(m: Map, op: Json, said: Said) -> Map:
     if id_of(op["by"]) == target:
         raise RefusedError("self_reference")
     m, by = cite(m, op["by"], "evidence", said, pending=())
+    need_authority(m, said, "revise", target)
     m = replace(
         m,
         attacks=m.attacks | {(by, target)},
@@ -190,6 +202,7 @@ def resolve(m: Map, op: Json, said: Said) -> Map:
     m, cited = cite_all(m, premises, said, pending)
     for problem in op.get("answers", []):
         need_record_or_question(m, problem)
+    need_authority_to_resolve(m, op, said)
     m = relabelled(m, target, "resolved", op["op"], None, said)
     for subsumed in op.get("subsumes", []):
         m = linked(m, subsumed, [target], "subsumption")
@@ -228,6 +241,24 @@ def need_record(m: Map, cited: str) -> None:
         raise RefusedError("unknown_reference")
 
 
+def need_authority(m: Map, said: Said, act: str, cited: str) -> None:
+    """The policy lets the role of the utterance do this to that record."""
+    record = m.records[cited]
+    if not may(said.policy, said.role, act, record.kind, record.role):
+        raise RefusedError("not_authorised")
+
+
+def need_authority_to_resolve(m: Map, op: Json, said: Said) -> None:
+    """To decide, to resolve the target, and to let it and the subsumed rest on something else."""
+    if op["mode"] == "authoritative" and not may_decide(said.policy, said.role):
+        raise RefusedError("not_authorised")
+    need_authority(m, said, "resolve", op["target"])
+    if op.get("decision") is None and op.get("premises"):
+        need_authority(m, said, "rebase", op["target"])
+    for subsumed in op.get("subsumes", []):
+        need_authority(m, said, "rebase", subsumed)
+
+
 def need_record_or_question(m: Map, cited: str) -> None:
     """What `explains`, `about` and `answers` take."""
     if cited not in m.records and cited not in m.questions:
@@ -260,7 +291,7 @@ def cite_all(
 
 def registered(m: Map, own: str, kind: str, premises: Iterable[str], said: Said) -> Map:
     """The record exists, active; its speaker is committed to it; its hearers know of its id."""
-    record = Record(kind=kind, speaker=said.speaker, turn=said.turn)
+    record = Record(kind=kind, speaker=said.speaker, turn=said.turn, role=said.role)
     m = replace(
         m,
         records={**m.records, own: record},

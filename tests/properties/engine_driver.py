@@ -96,6 +96,7 @@ def as_map(state: State) -> Map:
                 kind=record.kind.value,
                 speaker=record.speaker,
                 turn=record.turn,
+                role=str(record.role),
                 standing=record.standing.value,
                 links=tuple((cited.id, kind.value) for cited, kind in record.links()),
                 changes=changes(record),

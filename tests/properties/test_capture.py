@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.fold import advance
 from processor.engine.snapshot import Capture, capture, dump, encode
@@ -26,7 +27,8 @@ def test_what_is_captured_does_not_change(seed: int) -> None:
             continue
         if isinstance(event, OperationsAppended):
             given = event.turn, event.speaker, event.audience, event.operations
-            dry_run(conversation.state, *given)
+            allowed = authority(conversation.state, event.rules_version, event.role, event.policy)
+            dry_run(conversation.state, *given, allowed)
         advance(conversation, event)
         taken.append((capture(conversation), dump(conversation)))
     assert len(taken) > 50

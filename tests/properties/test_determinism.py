@@ -11,6 +11,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.digest import state_digest
 from processor.engine.fold import Folded, fold
@@ -79,7 +80,12 @@ def test_a_dry_run_leaves_everything_untouched(stream: Stream) -> None:
         if isinstance(event, OperationsAppended):
             before = fingerprint(conversation)
             tried = dry_run(
-                conversation.state, event.turn, event.speaker, event.audience, event.operations
+                conversation.state,
+                event.turn,
+                event.speaker,
+                event.audience,
+                event.operations,
+                authority(conversation.state, event.rules_version, event.role, event.policy),
             )
             assert fingerprint(conversation) == before
         done = fold(conversation, event)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, get_args
 
 from processor.app.interpret import interpret
+from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.fold import Folded, fold
-from schemas.derived import DerivedEvent, TurnEvent
+from schemas.derived import ContextUpdate, DerivedEvent, TurnEvent
 from schemas.log import LogEvent
 from schemas.utterance import Utterance
 
@@ -34,6 +35,22 @@ def fold_utterances(utterances: Iterable[Utterance]) -> Iterator[Said]:
         folded = fold(conversation, event)
         assert isinstance(folded, Folded), folded
         yield Said(utterance, conversation, folded.events)
+
+
+def updates_of(utterances: Iterable[Utterance]) -> tuple[Conversation, list[ContextUpdate]]:
+    """One conversation after all its utterances, and the context update of each turn."""
+    conversation: Conversation | None = None
+    updates: list[ContextUpdate] = []
+    for utterance in utterances:
+        if conversation is None:
+            conversation = Conversation.empty(utterance.tenant_id, utterance.conversation_id)
+        event = interpret(conversation, utterance)
+        assert isinstance(event, _LOG_EVENTS), event
+        derived = reduce(conversation, event)
+        assert isinstance(derived, tuple), derived
+        updates += [each for each in derived if isinstance(each, ContextUpdate)]
+    assert conversation is not None, "no utterances"
+    return conversation, updates
 
 
 def fold_all(utterances: Iterable[Utterance]) -> Conversation:

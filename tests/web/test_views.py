@@ -64,8 +64,18 @@ def test_views_are_what_the_commands_print(store: Path, turn: int | None) -> Non
     """Byte for byte the same values, at the end and as of an earlier turn."""
     at = "" if turn is None else f"turn={turn}"
     record = "o5" if turn is None else "o1"
-    questions = [("state",), ("context",), ("context", "--withdrawn")]
-    paths = [f"/state?{at}", f"/context?{at}", f"/context?withdrawn=true&{at}"]
+    questions = [
+        ("state",),
+        ("context",),
+        ("context", "--withdrawn"),
+        ("context", "--view", "active", "--budget", "120"),
+    ]
+    paths = [
+        f"/state?{at}",
+        f"/context?{at}",
+        f"/context?withdrawn=true&{at}",
+        f"/context?view=active&budget=120&{at}",
+    ]
     if turn != 0:
         questions.append(("affected", record))
         paths.append(f"/affected?record={record}&{at}")
@@ -129,6 +139,9 @@ REFUSED = [
     ("/state?wait_ms=999999", 400, "invalid", "wait_ms"),
     ("/state?trun=1", 400, "invalid", "trun"),
     ("/context?withdrawn=perhaps", 400, "invalid", "withdrawn"),
+    ("/context?view=whole", 400, "invalid", "view"),
+    ("/context?budget=0", 400, "invalid", "budget"),
+    ("/context?budget=many", 400, "invalid", "budget"),
     ("/state?after=u9&wait_ms=10", 503, "not-folded-yet", "after"),
 ]
 

@@ -36,7 +36,11 @@ async def affected(asked: Asked, query: AffectedQuery) -> bytes:
 
 async def context(asked: Asked, query: ContextQuery) -> bytes:
     """The state in words."""
-    return await _view(asked, query, lambda copy: context_answer(copy, query.withdrawn))
+    return await _view(
+        asked,
+        query,
+        lambda copy: context_answer(copy, query.view, query.budget, query.withdrawn),
+    )
 
 
 async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:
