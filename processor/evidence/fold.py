@@ -62,8 +62,13 @@ def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
         return advanced
     reading = _Reading(conversation, event)
     advanced = engine_advance(conversation, event, reading.implied)
-    if not isinstance(advanced, Refused):
-        reading.keep(conversation)
+    if isinstance(advanced, Refused):
+        return advanced
+    if event.rules_version < RULES_V2:  # nothing was asked: atoms had no consequences then
+        assert advanced.outcome is not None
+        state = conversation.state
+        reading.implied(state, [state.records[id_] for id_ in advanced.outcome.introduced])
+    reading.keep(conversation)
     return advanced
 
 

@@ -105,17 +105,18 @@ class Memory:
             return [_fact_values(fact) for fact in self.facts.get(key, ())]
         row = self.rows[key]
         live = [[_fact_values(fact) for fact in holding.facts] for holding in row.live]
+        conflicts = [list(conflict) for conflict in row.conflicts]
         match self.ledger.keep:
             case Keep.LIVE:
                 return [live, row.open_conflicts() != ()]
             case Keep.CLOSED:
                 closed = [[_fact_values(c.fact), c.turn, c.is_late] for c in row.closed]
-                return [live, closed, row.conflicts]
+                return [live, closed, conflicts]
             case Keep.RELATIONS:
                 typed = [
                     [_fact_values(c.fact), c.turn, c.is_late, c.relation, c.by] for c in row.closed
                 ]
-                return [live, typed, row.conflicts]
+                return [live, typed, conflicts]
 
     def bytes_per_key(self) -> float:
         """How many canonical bytes the class keeps of a key, on average."""

@@ -23,9 +23,8 @@ RETRIEVED = 22
 
 _COARSE = (QueryClass.SNAPSHOT, QueryClass.STATUS)
 _RETAINED = (*_COARSE, QueryClass.PROVENANCE, QueryClass.AS_OF)
-COVERED: dict[MemoryClass, tuple[QueryClass, ...]] = dict.fromkeys(
-    MemoryClass, (QueryClass.SNAPSHOT,)
-) | {
+COVERED: dict[MemoryClass, tuple[QueryClass, ...]] = {
+    **dict.fromkeys(MemoryClass, (QueryClass.SNAPSHOT,)),
     MemoryClass.COARSE_DISCARD: _COARSE,
     MemoryClass.COARSE_RETAIN: _RETAINED,
     MemoryClass.LEDGER: tuple(QueryClass),
@@ -235,10 +234,12 @@ def _after_turn(row: Row, turn: int) -> Answer:
     holdings = dict.fromkeys(holding for _, holding in present)
     for conflict in row.conflicts:
         if conflict.turn <= turn and conflict.new in holdings and conflict.old in holdings:
-            sides = [h for h in (conflict.old, conflict.new)]
             return Answer(
                 Found.ABSTAIN,
-                sides=tuple(_side_of([f for f, h in present if h == side]) for side in sides),
+                sides=tuple(
+                    _side_of([fact for fact, holding in present if holding == side])
+                    for side in (conflict.old, conflict.new)
+                ),
             )
     given = sorted((fact for fact, _ in present if fact.polarity), key=lambda fact: fact.place)
     if not given:

@@ -140,10 +140,12 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
         return Entered(_close(row, (), (late,), keep), late_behind=newest)
     gone = {h.place: r for h, r in judged if r in (Relation.SUPERSEDES, Relation.REFINES)}
     agreed = [h for h, relation in judged if relation is Relation.SAME_STATE]
-    against = tuple(h for h, relation in judged if relation is Relation.CONTRADICTS)
     root = next((h.facts[0] for h in agreed if h.facts[0].polarity == fact.polarity), None)
     if root is not None and fact.polarity:
         fact = fact._replace(sense=root.sense)
+    against = tuple(
+        h for h, relation in judged if relation is Relation.CONTRADICTS and not h.takes(fact)
+    )
     closing = tuple(
         Closed(each, holding.place, gone[holding.place], fact.place, fact.turn, is_late=False)
         for holding in row.live
