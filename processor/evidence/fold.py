@@ -28,6 +28,7 @@ from processor.engine.implied import (
     ImpliedRevision,
 )
 from processor.engine.record import Record
+from processor.engine.rules_version import RULES_V2
 from processor.engine.state import State
 from processor.evidence.fact import Arrival
 from processor.evidence.ledger import Ledger
