@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from schemas.contract import REFERENCES_MAX, Contract
 from schemas.ids import RecordId
@@ -35,6 +35,18 @@ ValidTime = Annotated[
     AfterValidator(_in_the_calendar),
 ]
 """A year, month, day, or moment with a zone, in ISO 8601: a source often knows only the year."""
+
+
+def is_valid_time(written: str) -> bool:
+    """Whether this is a year, month, day, or moment with a zone."""
+    try:
+        _VALID_TIME.validate_python(written)
+    except ValidationError:
+        return False
+    return True
+
+
+_VALID_TIME: TypeAdapter[str] = TypeAdapter(ValidTime)
 
 
 class Relation(StrEnum):
