@@ -53,6 +53,7 @@ test-full: setup kafka ## the same with long tests and many more random cases
 bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
 	$(BIN)/python -m tests.benchmarks.core
+	$(BIN)/python -m tests.benchmarks.evidence
 	$(BIN)/python -m tests.benchmarks.pipeline
 
 lint: setup ## style, types, layers, and generated files that are out of date

@@ -9,6 +9,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, final
 
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -96,6 +97,7 @@ def interpret(
     reading: Interpreted | None = None,
     source: Source | None = None,
     fills_turn: int | None = None,
+    supersessions: Supersessions = BY_DEFAULT,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
@@ -136,7 +138,8 @@ def interpret(
         "audience": audience,
         "provenance": NATIVE if reading is None else reading.provenance,
     }
-    return _event(conversation, utterance, said, reading, common, fills_turn)
+    event = _event(conversation, utterance, said, reading, common, fills_turn)
+    return event if isinstance(event, Unusable) else supersessions.stamped(event)
 
 
 def turn_to_fill(conversation: Conversation, utterance: Utterance) -> int | None:

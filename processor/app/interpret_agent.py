@@ -24,6 +24,7 @@ from processor.app.interpret import (
 )
 from processor.app.messages import Delivered
 from processor.app.read_claims import read_claims
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.engine.turn import dry_run
@@ -87,6 +88,7 @@ class InterpretAgent:
     dead_letters: DeadLetters
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
+    supersessions: Supersessions = BY_DEFAULT
     outage_patience_s: float = 3_600.0
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -139,7 +141,15 @@ class InterpretAgent:
             fills = turn_to_fill(conversation, utterance) if is_requeued else None
             if reading is None:
                 reading = await self.read(conversation, utterance, fills)
-            event = interpret(conversation, utterance, self.rules_version, reading, source, fills)
+            event = interpret(
+                conversation,
+                utterance,
+                self.rules_version,
+                reading,
+                source,
+                fills,
+                supersessions=self.supersessions,
+            )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)
             if isinstance(event, Unusable):

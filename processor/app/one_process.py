@@ -13,6 +13,7 @@ from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, int
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
 from processor.app.reduce import reduce
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
 from processor.engine.rules_version import CURRENT_RULES
@@ -62,6 +63,7 @@ class OneProcess:
 
     store: Store
     rules_version: int = CURRENT_RULES
+    supersessions: Supersessions = BY_DEFAULT
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -102,7 +104,9 @@ class OneProcess:
         except WireError as invalid:
             return DeadLetter(line, DeadLetterClass.INVALID, invalid.place, invalid.problem)
         conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
-        event = interpret(conversation, utterance, self.rules_version)
+        event = interpret(
+            conversation, utterance, self.rules_version, supersessions=self.supersessions
+        )
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)
         if isinstance(event, Unusable):

@@ -51,6 +51,7 @@ from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
+from processor.app.supersession import Supersessions
 from processor.app.tracing import Tracing
 from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
@@ -100,6 +101,7 @@ class Worker:
             log=self,
             dead_letters=self,
             interpreter=interpreter,
+            supersessions=Supersessions(settings.supersession, settings.supersession_of_tenants),
             on_endpoint=self._note_endpoint,
         )
         self._dispatcher = Dispatcher(

@@ -15,6 +15,7 @@ from processor.app.dead_letters import DeadLetter, DeadLetterFile
 from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
 from processor.app.repeated_drafts import RepeatedDrafts
+from processor.app.supersession import Supersessions
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
 from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
@@ -22,6 +23,7 @@ from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
+from schemas.evidence import Supersession
 
 STORE_NAME = "standfast.duckdb"
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
@@ -51,6 +53,13 @@ CUT_SHORT = 128
     help="Version of the rules to append under.",
 )
 @click.option(
+    "--supersession",
+    type=click.Choice([each.value for each in Supersession]),
+    default=Supersession.SAME_KEY_SAME_SOURCE.value,
+    show_default=True,
+    help="What it takes that a value supersedes another.",
+)
+@click.option(
     "--fail-ungrounded",
     is_flag=True,
     help="Exit with status 1 if a claim of a candidate was ungrounded.",
@@ -61,6 +70,7 @@ def run(
     out: Path | None,
     interpreter: str,
     rules: str,
+    supersession: str,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
@@ -73,7 +83,12 @@ def run(
         if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
         with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
-            process = OneProcess(store, rules_version=int(rules), interruptible=stop.at_once)
+            process = OneProcess(
+                store,
+                rules_version=int(rules),
+                supersessions=Supersessions(Supersession(supersession)),
+                interruptible=stop.at_once,
+            )
             stream = buffered(LiveInput(file, source, process.commit_when_due, stop.at_once))
             drafts = RepeatedDrafts(store) if fail_ungrounded else None
             work = _Work(source, as_json, story, letters, drafts, stop)
