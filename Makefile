@@ -66,6 +66,7 @@ test-model: setup $(if $(OPENAI_BASE_URL)$(OPENAI_API_KEY),,$(MODEL)) ## 50 turn
 bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
 	$(BIN)/python -m tests.benchmarks.core
+	$(BIN)/python -m tests.benchmarks.evidence
 	$(BIN)/python -m tests.benchmarks.pipeline
 
 lint: setup ## style, types, layers, and generated files that are out of date

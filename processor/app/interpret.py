@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, final
 
 from processor.app.policies import NO_POLICIES, Policies
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -98,6 +99,7 @@ def interpret(
     source: Source | None = None,
     fills_turn: int | None = None,
     policies: Policies = NO_POLICIES,
+    supersessions: Supersessions = BY_DEFAULT,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
@@ -142,7 +144,8 @@ def interpret(
         else policies.to_bring(conversation, rules_version),
         "provenance": NATIVE if reading is None else reading.provenance,
     }
-    return _event(conversation, utterance, said, reading, common, fills_turn)
+    event = _event(conversation, utterance, said, reading, common, fills_turn)
+    return event if isinstance(event, Unusable) else supersessions.stamped(event)
 
 
 def _brings_its_own(utterance: Utterance) -> bool:

@@ -22,6 +22,7 @@ from processor.app.interpret import (
 )
 from processor.app.messages import Delivered
 from processor.app.policies import NO_POLICIES, Policies
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -75,6 +76,7 @@ class InterpretAgent:
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
     policies: Policies = NO_POLICIES
+    supersessions: Supersessions = BY_DEFAULT
     outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -142,7 +144,14 @@ class InterpretAgent:
                 reading = await self._reader.read(conversation, utterance, fills)
             kept = self._reader.standing(conversation, utterance, reading, fills)
             event = interpret(
-                conversation, utterance, self.rules_version, kept, source, fills, self.policies
+                conversation,
+                utterance,
+                self.rules_version,
+                kept,
+                source,
+                fills,
+                self.policies,
+                self.supersessions,
             )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)

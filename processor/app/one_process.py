@@ -20,10 +20,11 @@ from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
 from processor.app.policies import NO_POLICIES, Policies
 from processor.app.reduce import reduce
+from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
-from processor.engine.fold import Refused
 from processor.engine.rules_version import CURRENT_RULES
+from processor.evidence.fold import Refused
 from processor.interpreter.port import Interpreted
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX
@@ -71,6 +72,7 @@ class OneProcess:
     store: Store
     rules_version: int = CURRENT_RULES
     policies: Policies = NO_POLICIES
+    supersessions: Supersessions = BY_DEFAULT
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -118,7 +120,12 @@ class OneProcess:
             with self.interruptible():
                 reading = self.read(conversation, utterance)
         event = interpret(
-            conversation, utterance, self.rules_version, reading, policies=self.policies
+            conversation,
+            utterance,
+            self.rules_version,
+            reading,
+            policies=self.policies,
+            supersessions=self.supersessions,
         )
         if isinstance(event, AlreadyInLog):
             return Repeated(utterance)

@@ -44,6 +44,7 @@ from processor.app.reduce_agent import PartitionStopped, ReduceAgent
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
+from processor.app.supersession import Supersessions
 from processor.app.topic_watch import TopicsChanged, TopicWatch, mend_places
 from processor.app.tracing import Tracing
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S
@@ -92,6 +93,7 @@ class Worker:
             dead_letters=self._kafka_log,
             interpreter=interpreter,
             policies=read_policies(settings.policies),
+            supersessions=Supersessions(settings.supersession, settings.supersession_of_tenants),
             outage_patience_s=outage_patience_s,
             on_endpoint=self.note_endpoint,
         )

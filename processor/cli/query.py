@@ -40,7 +40,7 @@ from schemas.http import BUDGET_TOKENS_MAX, ContextView
 Parameters = ParamSpec("Parameters")
 
 
-def _on_conversation(
+def on_conversation(
     query: Callable[Concatenate[Conversation, bool, Parameters], int],
 ) -> Callable[..., int]:
     """Give a command the options that name a conversation at a turn, and `--json`."""
@@ -85,7 +85,7 @@ WHY_LINES_MAX = 50_000
 
 
 @click.command()
-@_on_conversation
+@on_conversation
 def state(conversation: Conversation, as_json: bool) -> int:
     """Show the dependency map: records, standings, links, open problems, digests."""
     if as_json:
@@ -105,7 +105,7 @@ def state(conversation: Conversation, as_json: bool) -> int:
 @click.argument("record")
 @click.option("--fail-ungrounded", is_flag=True, help="Exit with status 1 if it is ungrounded.")
 @click.option("--explain", is_flag=True, help="Say it in a sentence too.")
-@_on_conversation
+@on_conversation
 def verify(
     conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool, explain: bool
 ) -> int:
@@ -133,7 +133,7 @@ def verify(
 
 @click.command()
 @click.argument("records", metavar="RECORD...", nargs=-1, required=True)
-@_on_conversation
+@on_conversation
 def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]) -> int:
     """Show what would lose support if every RECORD were withdrawn."""
     if as_json:
@@ -147,7 +147,7 @@ def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]
 
 @click.command()
 @click.argument("record")
-@_on_conversation
+@on_conversation
 def why(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show the support tree of RECORD down to its premises."""
     if as_json:
@@ -163,7 +163,7 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
 
 @click.command()
 @click.argument("record")
-@_on_conversation
+@on_conversation
 def history(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show everything that happened to RECORD, with its causes."""
     if as_json:
@@ -195,7 +195,7 @@ def history(conversation: Conversation, as_json: bool, record: str) -> int:
     help="At most so many tokens: what matters most, and a note of what was left out.",
 )
 @click.option("--withdrawn", is_flag=True, help="Include the claims that were given up.")
-@_on_conversation
+@on_conversation
 def context(
     conversation: Conversation, as_json: bool, view: str, budget: int | None, withdrawn: bool
 ) -> int:
@@ -211,7 +211,7 @@ def context(
 
 @click.command()
 @click.argument("formula")
-@_on_conversation
+@on_conversation
 def holds(conversation: Conversation, as_json: bool, formula: str) -> int:
     """Ask the plausibility model whether FORMULA holds, such as 'B_alice h1 & ~K_alice h1'."""
     try:

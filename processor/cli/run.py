@@ -17,6 +17,7 @@ from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
 from processor.app.policies import Policies, read_policies
 from processor.app.repeated_drafts import RepeatedDrafts
+from processor.app.supersession import Supersessions
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
 from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
@@ -24,6 +25,7 @@ from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
+from schemas.evidence import Supersession
 
 if TYPE_CHECKING:
     from processor.cli.reading import WaitingReader
@@ -74,6 +76,13 @@ CUT_SHORT = 128
     help="Authority policies: one JSON object a line, each with a tenant and its policy.",
 )
 @click.option(
+    "--supersession",
+    type=click.Choice([each.value for each in Supersession]),
+    default=Supersession.SAME_KEY_SAME_SOURCE.value,
+    show_default=True,
+    help="What it takes that a value supersedes another.",
+)
+@click.option(
     "--fail-ungrounded",
     is_flag=True,
     help="Exit with status 1 if a claim of a candidate was ungrounded.",
@@ -87,6 +96,7 @@ def run(
     record: Path | None,
     rules: str,
     policies_path: Path | None,
+    supersession: str,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
@@ -108,6 +118,7 @@ def run(
                 store,
                 rules_version=rules_version,
                 policies=policies,
+                supersessions=Supersessions(Supersession(supersession)),
                 interruptible=stop.at_once,
                 read=None if reader is None else reader.read,
             )

@@ -9,8 +9,11 @@ from __future__ import annotations
 RULES_V1 = 1
 """The first published rules."""
 
+RULES_V2 = 2
+"""What evidence atoms imply for the records that carry them is applied in the same turn."""
+
 RULES_V3 = 3
 """A record remembers the role it was introduced in, and a policy says which roles may do what."""
 
 CURRENT_RULES = RULES_V3
-KNOWN_RULES = (RULES_V1, RULES_V3)
+KNOWN_RULES = (RULES_V1, RULES_V2, RULES_V3)

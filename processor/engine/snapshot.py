@@ -13,12 +13,14 @@ from typing import Any, final
 from processor.engine.canonical import dispute_values, problem_posed, record_introduction
 from processor.engine.conversation import Conversation
 from processor.engine.grounding import push_core, push_strict
+from processor.engine.implied import AtomSource
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.formula import from_wire
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
+from schemas.evidence import Supersession
 from schemas.policy import Policy
 from schemas.wire import (
     canonical_bytes,
@@ -70,6 +72,7 @@ def capture(conversation: Conversation) -> Capture:
         "digest": conversation.digest,
         "is_erased": conversation.is_erased,
         "missing": list(conversation.missing.items()),
+        "atom_sources": [[turn, *source] for turn, source in conversation.atom_sources.items()],
         "roles": list(state.roles.items()),
         "policies": [state.own_policy, state.tenant_policy],
         "attacks": list(state.attacks),
@@ -124,9 +127,14 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
         is_erased=fields["is_erased"],
         utterances={id_: bytes.fromhex(digest) for id_, digest in fields["utterances"]},
         missing=dict(fields["missing"]),
+        atom_sources={turn: _load_source(*told) for turn, *told in fields["atom_sources"]},
     )
     conversation.digests.absorb_all(conversation.state)
     return conversation
+
+
+def _load_source(speaker: str, role: str, told_turn: int, supersession: str) -> AtomSource:
+    return AtomSource(speaker, role, told_turn, Supersession(supersession))
 
 
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:

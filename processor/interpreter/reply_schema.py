@@ -5,7 +5,7 @@ defaults, no lengths of strings, no patterns; a choice is `anyOf`, every field i
 cannot say is checked when the reply is read. The rationale comes first, because small models decide
 better when they have written down why.
 
-Left out are what an answer may not decide: who speaks, and evidence relations. Formulas are text.
+Left out is what an answer may not decide: who speaks. Formulas are text.
 A record that is introduced where it is cited names its premises by their ids, so nothing nests.
 """
 
@@ -24,7 +24,7 @@ STATEMENT, CANDIDATE = "operations", "claims"
 OPERATIONS_MAX = 32
 CLAIMS_MAX = 32
 LIST_MAX = 16
-_LEFT_OUT = ("speaker", "relation", "of")
+_LEFT_OUT = ("speaker",)
 _TEXT: JsonObject = {"type": "string"}
 _NULL: JsonObject = {"type": "null"}
 _INLINE = InlineRecord.__name__

@@ -89,6 +89,7 @@ _OPERATIONS = [
             {
                 "entity": "crane 3",
                 "attribute": "drop",
+                "facet": "under load",
                 "value": "2 cm",
                 "polarity": True,
                 "valid_from": "2026-03-01",
@@ -170,6 +171,7 @@ _EXAMPLES: dict[str, Document] = {
         "turn": 5,
         "operations": _OPERATIONS,
         "fills_turn": 3,
+        "supersession": "explicit",
     },
     "standfast.interpretation_failed.v1": {
         **_LOGGED,

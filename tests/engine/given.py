@@ -9,9 +9,9 @@ import orjson
 from processor.app.interpret import interpret
 from processor.app.policies import NO_POLICIES, Policies
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.rules_version import CURRENT_RULES
+from processor.evidence.fold import Folded, fold
 from schemas.derived import DerivedEvent, TurnEvent
 from schemas.log import LogEvent
 from schemas.wire import decode_utterance

@@ -15,7 +15,7 @@ from processor.app.held import CONVERSATION_WEIGHT
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, Delivered
-from processor.engine.fold import Refused, advance
+from processor.evidence.fold import Refused, advance
 from schemas.wire import decode_utterance
 from tests.faults.logs import utterance
 from tests.kafka.cluster import Kafka

@@ -7,16 +7,18 @@ digests it folded to. It is never written again: a change of behaviour gets a ne
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
 from processor.engine.rules_version import CURRENT_RULES
+from processor.evidence.fold import Refused, advance
 from processor.scenarios import utterances
-from schemas.wire import canonical_bytes
+from schemas.utterance import Utterance
+from schemas.wire import canonical_bytes, decode_utterance
 
 HERE = Path(__file__).parent
 
@@ -25,7 +27,7 @@ def recorded(name: str) -> bytes:
     """The history of a scenario under the current rules."""
     lines: list[bytes] = []
     conversation: Conversation | None = None
-    for utterance in utterances(name):
+    for utterance in _said(name):
         if conversation is None:
             conversation = Conversation.empty(utterance.tenant_id, utterance.conversation_id)
         event = interpret(conversation, utterance)
@@ -35,6 +37,14 @@ def recorded(name: str) -> bytes:
     assert conversation is not None
     folded_to = {"digest": conversation.digest, "state_digest": conversation.state_digest()}
     return b"\n".join([*lines, orjson.dumps(folded_to), b""])
+
+
+def _said(name: str) -> Iterable[Utterance]:
+    """A scenario, or a conversation that is there for its history alone."""
+    own = HERE / "inputs" / f"{name}.jsonl"
+    if own.exists():
+        return map(decode_utterance, own.read_bytes().splitlines())
+    return utterances(name)
 
 
 def main() -> None:

@@ -37,6 +37,9 @@ EACH: list[dict[str, Any]] = [
                 "polarity": True,
                 "valid_from": "2026-03-01",
                 "valid_to": None,
+                "facet": None,
+                "relation": "supersedes",
+                "of": ["o7"],
             }
         ],
     },

@@ -121,6 +121,38 @@ def test_any_record_id_can_be_asked_about(written: str) -> None:
     assert (status, said["history"]["record"]) == (200, "it's/so:1")
 
 
+def in_dispute() -> FakeConversations:
+    """Two facets of a timeout, one of them in dispute."""
+
+    def told(record: str, value: str, facet: str) -> dict[str, Any]:
+        atom = {"entity": "pool", "attribute": "timeout", "value": value, "facet": facet}
+        return {**observe(record), "atoms": [atom]}
+
+    said = FakeConversations()
+    said.say(statement("u1", told("o1", "30 s", "live"), told("o2", "5 s", "staging")))
+    said.say(statement("u2", told("o3", "60 s", "live"), speaker="bob"))
+    return said
+
+
+def test_the_memory_answers_about_a_key_as_of_a_turn_and_shows_all_keys() -> None:
+    """A value, an abstention with both sides, and the evidence in words."""
+    asked = "/memory?entity=Pool&attribute=timeout"
+    _, answer = get(f"{asked}&facet=live", in_dispute())
+    assert (answer["found"], [side["records"] for side in answer["sides"]]) == (
+        "abstain",
+        [["o1"], ["o3"]],
+    )
+    _, before = get(f"{asked}&facet=live&turn=1", in_dispute())
+    assert (before["found"], before["value"], before["records"]) == ("value", "30 s", ["o1"])
+    _, shown = get("/memory?format=minimal", in_dispute())
+    assert shown["text"].splitlines() == [
+        "pool / timeout [live] unresolved: 60 s | 30 s",
+        "pool / timeout [staging] = 5 s",
+    ]
+    status, problem = get(asked, in_dispute())
+    assert (status, problem["place"]) == (400, "facet")
+
+
 #    path, status, type of the problem, place
 REFUSED = [
     ("/state?turn=2", 404, "no-conversation", None),
@@ -138,6 +170,12 @@ REFUSED = [
     ("/state?turn=99999999999999999999", 400, "invalid", "turn"),
     ("/state?wait_ms=999999", 400, "invalid", "wait_ms"),
     ("/state?trun=1", 400, "invalid", "trun"),
+    ("/memory?entity=x", 400, "invalid", "attribute"),
+    ("/memory?attribute=x", 400, "invalid", "entity"),
+    ("/memory?entity=x&attribute=y&query=all", 400, "invalid", "query"),
+    ("/memory?entity=x&attribute=y&at=2026", 400, "invalid", "at"),
+    ("/memory?entity=x&attribute=y&query=as_of&at=soon", 400, "invalid", "at"),
+    ("/memory?budget=0", 400, "invalid", "budget"),
     ("/context?withdrawn=perhaps", 400, "invalid", "withdrawn"),
     ("/context?view=whole", 400, "invalid", "view"),
     ("/context?budget=0", 400, "invalid", "budget"),

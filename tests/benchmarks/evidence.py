@@ -1,0 +1,80 @@
+"""The ledger's figures: `python -m tests.benchmarks.evidence`.
+
+Atoms folded per second, bytes kept of a key by each memory class, and how long a question takes at
+growing numbers of keys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+
+from processor.evidence.fact import Arrival, Told, fact_of
+from processor.evidence.key import key_of
+from processor.evidence.memories import TEXT_CLASSES, Memory
+from processor.evidence.readers import Query, ask
+from schemas.evidence import Atom, MemoryClass, QueryClass
+
+KEYS = (1_000, 100_000, 1_000_000)
+ATOMS_PER_KEY = 1.5
+ASKED = 2_000
+
+
+def stream(keys: int, seed: int = 1) -> Iterator[Arrival]:
+    """Atoms about so many keys: each once in order, then updates of keys at random."""
+    random = Random(seed)
+    for place in range(int(keys * ATOMS_PER_KEY)):
+        number = place if place < keys else random.randrange(keys)
+        atom = Atom(entity=f"service {number}", attribute="timeout", value=f"{place} ms")
+        told = Told(f"r{place}", "ann", "user", place + 1, place + 1)
+        yield Arrival(fact_of(atom, told, place))
+
+
+def folded(memory_class: MemoryClass, arrivals: Sequence[Arrival]) -> tuple[Memory, float]:
+    """A memory after these atoms, and how many a second it took."""
+    memory = Memory(memory_class)
+    start = time.perf_counter()
+    memory.take_all(arrivals)
+    return memory, len(arrivals) / (time.perf_counter() - start)
+
+
+def ask_microseconds(memory: Memory, keys: int) -> float:
+    """The median time of a question about a key at random, snapshot and provenance in turn."""
+    random = Random(2)
+    times = []
+    for turn in range(ASKED):
+        key = key_of(f"service {random.randrange(keys)}", "timeout")
+        query = Query(key, (QueryClass.SNAPSHOT, QueryClass.PROVENANCE)[turn % 2])
+        start = time.perf_counter()
+        ask(memory, query)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e6
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, nargs="*", default=KEYS)
+    for keys in parser.parse_args().keys:
+        arrivals = list(stream(keys))
+        memory, per_second = folded(MemoryClass.LEDGER, arrivals)
+        microseconds = ask_microseconds(memory, keys)
+        print(
+            f"{keys:>9,} keys: {per_second:>9,.0f} atoms folded/s, ask {microseconds:.1f} us",
+            flush=True,
+        )
+    arrivals = list(stream(KEYS[0]))
+    for memory_class in MemoryClass:
+        memory, _ = folded(memory_class, arrivals)
+        if memory_class not in TEXT_CLASSES:
+            print(f"{memory_class:>18}: {memory.bytes_per_key():>7,.0f} bytes per key")
+            continue
+        size = sum(len(passage.text.encode()) for passage in memory.passages) / KEYS[0]
+        print(f"{memory_class:>18}: {size:>7,.0f} bytes per key")
+
+
+if __name__ == "__main__":
+    main()
