@@ -53,11 +53,13 @@ Implies: TypeAlias = Callable[[State, Sequence[Record]], Implied]
 class AtomSource(NamedTuple):
     """What a turn with atoms said beside its records.
 
-    Who spoke in which role, the turn that was meant (another one if a missing turn was filled), and
-    what it took then that a value replaces another.
+    Who spoke in which role, the turn that was meant (another one if a missing turn was filled),
+    what it took then that a value replaces another, and the records with values of the same keys
+    that the policy then in force did not let that role revise.
     """
 
     speaker: str
     role: str
     told_turn: int
     supersession: Supersession
+    protected: tuple[str, ...] = ()

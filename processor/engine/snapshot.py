@@ -133,8 +133,10 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
     return conversation
 
 
-def _load_source(speaker: str, role: str, told_turn: int, supersession: str) -> AtomSource:
-    return AtomSource(speaker, role, told_turn, Supersession(supersession))
+def _load_source(
+    speaker: str, role: str, told_turn: int, supersession: str, protected: list[str]
+) -> AtomSource:
+    return AtomSource(speaker, role, told_turn, Supersession(supersession), tuple(protected))
 
 
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:

@@ -60,7 +60,8 @@ class Arrival(NamedTuple):
     """A fact on its way in, with what was said about how it stands to others.
 
     `corrects` are the records that its own record revised as it was introduced; `is_withdrawn` says
-    that the record was itself given up in that very turn.
+    that the record was itself given up in that very turn. `protected` are records that whoever
+    told it may not revise: it can contradict what they say, not replace it.
     """
 
     fact: Fact
@@ -68,6 +69,7 @@ class Arrival(NamedTuple):
     of: tuple[str, ...] | None = None
     corrects: tuple[str, ...] = ()
     is_withdrawn: bool = False
+    protected: tuple[str, ...] = ()
 
     def says(self, records: Iterator[str], disagrees: bool) -> Relation | None:
         """The relation that was said to hold to a fact of these records, if one was."""

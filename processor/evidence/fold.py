@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import final
 
+from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.fold import (
     Advanced,
@@ -39,6 +40,7 @@ from schemas.derived import Note, NoteCode, Standing
 from schemas.evidence import Supersession
 from schemas.log import LogEvent, OperationsAppended
 from schemas.operations import Revise
+from schemas.policy import Act
 
 __all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold"]
 
@@ -84,12 +86,17 @@ class _Reading:
         self._ledger = ledger_of(conversation)
         self._turn = event.turn
         self._source = atom_source(event)
+        self._authority = authority(
+            conversation.state, event.rules_version, event.role, event.policy
+        )
         self._revised = [each.target for each in event.operations if isinstance(each, Revise)]
         self._branch: Ledger | None = None
+        self._protected: dict[str, None] = {}
 
     def implied(self, state: State, born: Sequence[Record]) -> Implied:
         """What the atoms of the turn imply for its records and older ones."""
         self._branch = None
+        self._protected = {}
         known = self._ledger.keys_of_record
         if not any(record.atoms for record in born) and not any(
             id_ in known for id_ in self._revised
@@ -101,15 +108,32 @@ class _Reading:
         for event in events_of_turn(
             state, self._turn, born, self._revised, self._source, branch.count
         ):
+            if isinstance(event, Arrival):
+                event = self._within_authority(state, branch, event)
             done = branch.take(event, scorer)
             if isinstance(event, Arrival) and done is not None:
                 entered.append((event, done))
         return _implied(state, entered, self._source.supersession is not Supersession.OFF)
 
+    def _within_authority(self, state: State, ledger: Ledger, arrival: Arrival) -> Arrival:
+        """The arrival with the records of its row that its teller may not revise."""
+        may_not = tuple(
+            id_
+            for id_ in ledger.records_at(arrival)
+            if self._authority.forbids(Act.REVISE, state.records[id_])
+        )
+        if not may_not:
+            return arrival
+        self._protected |= dict.fromkeys(may_not)
+        return arrival._replace(protected=may_not)
+
     def keep(self, conversation: Conversation) -> None:
         """The turn was kept: so is what came to the ledger."""
         if self._branch is not None:
             self._ledger.adopt(self._branch)
+        if self._protected:
+            source = self._source._replace(protected=tuple(self._protected))
+            conversation.atom_sources[self._turn] = source
         conversation.projection = Kept(self._ledger, conversation.turn)
 
 

@@ -82,6 +82,12 @@ class Ledger:
         """The keys of an entity's attribute, both normalised, in the order they came."""
         return tuple(key for key in self.rows if key[:2] == (entity, attribute))
 
+    def records_at(self, arrival: Arrival) -> tuple[str, ...]:
+        """The records with live facts in the row that an arrival goes to, each once."""
+        row = self.rows.get(self._addressed(arrival).fact.key)
+        live = row.live if row is not None else ()
+        return tuple(dict.fromkeys(id_ for holding in live for id_ in holding.records()))
+
     def _addressed(self, arrival: Arrival) -> Arrival:
         fact = arrival.fact
         if fact.facet is not None or not arrival.of:

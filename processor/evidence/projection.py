@@ -73,7 +73,7 @@ def events_of(conversation: Conversation) -> Iterator[tuple[Event, AtomSource | 
             told = told_by(conversation.state, record, source)
             corrects = tuple(corrections.get(record.id, ()))
             for arrival in arrivals(record, told, corrects, place):
-                yield arrival, source
+                yield arrival._replace(protected=source.protected), source
                 place += 1
         for record in withdrawn.get(turn, ()):
             yield Withdrawal(record.id, turn), source

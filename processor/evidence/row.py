@@ -196,7 +196,7 @@ def _judge_all(row: Row, arrival: Arrival, scorer: Scorer) -> list[tuple[Holding
     if not any(said) and any(_is_behind(fact, holding) for holding in row.live):
         return None
     return [
-        (holding, told or _by_rule(fact, holding, scorer))
+        (holding, told or _permitted(_by_rule(fact, holding, scorer), arrival, holding))
         for holding, told in zip(row.live, said, strict=True)
     ]
 
@@ -204,10 +204,23 @@ def _judge_all(row: Row, arrival: Arrival, scorer: Scorer) -> list[tuple[Holding
 def _said(arrival: Arrival, holding: Holding) -> Relation | None:
     disagrees = not _agree(arrival.fact, holding)
     said = arrival.says((each.record for each in holding.facts), disagrees)
+    if said is Relation.REFINES and _is_protected(arrival, holding):
+        return None  # the rules tell whether it is finer, which takes nothing away
     if said is not None or not disagrees:
-        return said
+        return said and _permitted(said, arrival, holding)
     corrects = any(each.record in arrival.corrects for each in holding.facts)
     return Relation.SUPERSEDES if corrects else None
+
+
+def _permitted(relation: Relation, arrival: Arrival, holding: Holding) -> Relation:
+    """The relation, but that what may not be replaced is contradicted."""
+    if relation is Relation.SUPERSEDES and _is_protected(arrival, holding):
+        return Relation.CONTRADICTS
+    return relation
+
+
+def _is_protected(arrival: Arrival, holding: Holding) -> bool:
+    return any(each.record in arrival.protected for each in holding.facts)
 
 
 def _by_rule(fact: Fact, holding: Holding, scorer: Scorer) -> Relation:
