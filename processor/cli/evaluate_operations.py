@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple, final
 
 import click
 
+from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
+from processor.app.interpreters import open_interpreter
+from processor.app.settings import interpreter_settings
 from processor.cli.errors import BadInputError
 from processor.cli.output import Progress, write_json
+from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable, Interpreter
 from processor.interpreter.prompts import Condition
+from processor.interpreter.prompts.texts import VERSION
+from processor.interpreter.recorded import Unrecorded
 from replay.evaluate.operations import SCENARIOS, GoldInterpreter, LabelledTurn, label_scenario
-from replay.evaluate.operations_report import Run, results, table
+from replay.evaluate.operations_report import results, table
+from replay.evaluate.operations_runs import Run, Subject, keep_run, kept_runs
 from schemas.wire import canonical_bytes
 
 RESULTS_NAME = "results.json"
@@ -42,21 +50,35 @@ def _conditions(
 @click.option("--runs", type=click.IntRange(1, 1_000), default=1, show_default=True)
 @click.option(
     "--interpreter",
-    type=click.Choice(["native"]),
-    default="native",
+    type=click.Choice([kind.value for kind in InterpreterKind]),
+    default=InterpreterKind.NATIVE.value,
     show_default=True,
-    help="native: the scenarios' own operations, which must come out as 1.",
+    help="native: the scenarios' own operations, which must come out as 1. openai: a model, told "
+    "by the environment as for a run. recorded: what a model answered before.",
+)
+@click.option(
+    "--cassette",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="The answers for recorded.",
+)
+@click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the answers of openai to a file, for recorded.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help=f"Write every item to DIR/{RESULTS_NAME} and the table to DIR/{TABLE_NAME}.",
+    help=f"Write every item to DIR/{RESULTS_NAME} and the table to DIR/{TABLE_NAME}; a run that "
+    "was finished there before is not done again.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def operations(
     conditions: tuple[Condition, ...],
     runs: int,
     interpreter: str,
+    cassette: Path | None,
+    record: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> int:
@@ -64,11 +86,23 @@ def operations(
 
     F1 and exact match, over all turns and over those in which a standing changes.
     """
-    done = asyncio.run(_all_runs(interpreter, conditions, runs))
-    measured = results(interpreter, done)
-    shown = table(interpreter, done)
+    kind = InterpreterKind(interpreter)
+    given = {"kind": kind, "cassette": cassette, "record": record}
+    settings = {
+        condition: interpreter_settings(
+            {name: value for name, value in given.items() if value is not None}
+            | {"condition": condition}
+        )
+        for condition in conditions
+    }
+    subject = _subject(settings[conditions[0]])
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
+    plan = _Plan(subject, settings, range(1, runs + 1), out)
+    done = asyncio.run(plan.all_runs())
+    measured = results(subject, done)
+    shown = table(subject, done)
+    if out is not None:
         (out / RESULTS_NAME).write_bytes(canonical_bytes(measured) + b"\n")
         (out / TABLE_NAME).write_text(shown, encoding="utf-8")
     if as_json:
@@ -78,22 +112,61 @@ def operations(
     return 0
 
 
-async def _all_runs(
-    interpreter: str, conditions: tuple[Condition, ...], runs: int
-) -> tuple[Run, ...]:
-    done: list[Run] = []
-    progress = Progress(shown=True, noun="turns", every=1)
-    try:
-        for condition in conditions:
-            async with _opened(interpreter, condition) as opened:
-                for number in range(1, runs + 1):
-                    turns = [turn async for turn in _one_run(opened, progress)]
-                    done.append(Run(condition, number, tuple(turns)))
-    except EndpointUnavailable as unavailable:
-        raise BadInputError(f"the endpoint cannot be used: {unavailable}") from unavailable
-    finally:
-        progress.close()
-    return tuple(done)
+def _subject(settings: InterpreterSettings) -> Subject:
+    """What shapes the answers, but for the condition."""
+    shaping = ("base_url", "model", "dialect", "temperature", "seed", "answer_tokens_max")
+    given = {name: getattr(settings, name) for name in (*shaping, "prompt_tokens_max", "cassette")}
+    return {
+        "interpreter": settings.kind.value,
+        "wording": VERSION,
+        **{name: None if value is None else str(value) for name, value in given.items()},
+    }
+
+
+@final
+class _Plan(NamedTuple):
+    """Which runs are wanted; those that were finished before are not done again."""
+
+    subject: Subject
+    settings: Mapping[Condition, InterpreterSettings]
+    numbers: Sequence[int]
+    out: Path | None
+
+    async def all_runs(self) -> list[Run]:
+        """Every run, condition by condition. Raises BadInputError and StoreError."""
+        before = [] if self.out is None else kept_runs(self.out, self.subject)
+        kept = {(run.condition, run.run): run for run in before}
+        done: list[Run] = []
+        progress = Progress(shown=True, noun="turns", every=1)
+        try:
+            for condition, settings in self.settings.items():
+                missing = [number for number in self.numbers if (condition, number) not in kept]
+                if missing:
+                    async for run in self._runs(condition, settings, missing, progress):
+                        kept[condition, run.run] = run
+                done += [kept[condition, number] for number in self.numbers]
+        except EndpointUnavailable as unavailable:
+            raise BadInputError(f"the endpoint cannot be used: {unavailable}") from unavailable
+        except Unrecorded as unrecorded:
+            raise BadInputError(str(unrecorded)) from unrecorded
+        finally:
+            progress.close()
+        return done
+
+    async def _runs(
+        self,
+        condition: Condition,
+        settings: InterpreterSettings,
+        numbers: Sequence[int],
+        progress: Progress,
+    ) -> AsyncIterator[Run]:
+        async with _opened(settings) as interpreter:
+            for number in numbers:
+                turns = [turn async for turn in _one_run(interpreter, progress)]
+                run = Run(subject=self.subject, condition=condition, run=number, items=tuple(turns))
+                if self.out is not None:
+                    keep_run(self.out, run)
+                yield run
 
 
 async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterator[LabelledTurn]:
@@ -103,11 +176,12 @@ async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterato
             yield turn
 
 
-def _opened(kind: str, condition: Condition) -> AbstractAsyncContextManager[Interpreter]:
-    del kind, condition
-    return _gold()
-
-
 @asynccontextmanager
-async def _gold() -> AsyncIterator[Interpreter]:
-    yield GoldInterpreter()
+async def _opened(settings: InterpreterSettings) -> AsyncIterator[Interpreter]:
+    """The interpreter of the settings, tried out before it is asked for the first turn."""
+    async with open_interpreter(settings) as opened:
+        if opened is None:
+            yield GoldInterpreter()
+            return
+        await try_out(opened, settings)
+        yield opened.interpreter

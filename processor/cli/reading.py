@@ -54,7 +54,7 @@ def reading(
         opened = runner.run(stack.enter_async_context(open_interpreter(settings)))
         try:
             assert opened is not None, "native reads nothing"
-            runner.run(_try_out(opened, settings))
+            runner.run(try_out(opened, settings))
             told = _Told()
             yield WaitingReader(
                 runner,
@@ -66,7 +66,8 @@ def reading(
             runner.run(stack.aclose())
 
 
-async def _try_out(opened: Opened, settings: InterpreterSettings) -> None:
+async def try_out(opened: Opened, settings: InterpreterSettings) -> None:
+    """See that a model can be used. Raises BadInputError."""
     where = settings.base_url or "the endpoint"
     try:
         await opened.model.shape()

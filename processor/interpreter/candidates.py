@@ -28,8 +28,9 @@ _AT_THE_END = " .!;,:\u2026\u3002\uff01\"'"
 
 def normalised(claim: str) -> str:
     """The form in which claims are compared."""
-    composed = unicodedata.normalize("NFC", claim).casefold().translate(_ONE_FORM)
-    return " ".join(composed.split()).lstrip("\"'").rstrip(_AT_THE_END)
+    if not claim.isascii():  # others have one form as they are, and every claim is compared
+        claim = unicodedata.normalize("NFC", claim).translate(_ONE_FORM)
+    return " ".join(claim.casefold().split()).lstrip("\"'").rstrip(_AT_THE_END)
 
 
 def same_claims(state: State, claims: Iterable[str]) -> dict[str, list[Record]]:
@@ -49,8 +50,10 @@ def match_draft(state: State, text: str) -> tuple[CandidateClaim, ...] | None:
 
     None for any other draft: what its words assert is not for us to guess.
     """
-    for sentences in ([text.strip()], _SENTENCE_END.split(text.strip())):
-        same = same_claims(state, sentences)
+    whole = text.strip()
+    pieces = _SENTENCE_END.split(whole)
+    same = same_claims(state, [whole, *pieces])
+    for sentences in ([whole], pieces):
         matches = [same.get(normalised(sentence), []) for sentence in sentences]
         if all(len(records) == 1 for records in matches):
             return tuple(

@@ -1,19 +1,19 @@
 """Which records and questions a text is likely to speak of, the likeliest first.
 
 A pure function of the state and the text, in whole numbers, so the order is the same everywhere.
-It looks at every claim once and remembers nothing: a cache would have to be bounded by the sizes of
-claims, and looking is cheap (see `tests/benchmarks`).
+It looks at every claim and remembers nothing: a cache would have to be bounded by the sizes of
+claims, and looking is cheap (`tests/benchmarks/test_prompts.py`).
 """
 
 from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TypeAlias
 
-from processor.engine.record import Record
+from processor.engine.record import Record, RecordKind
 from processor.engine.state import Problem, State
 from schemas.derived import Standing
 
@@ -42,38 +42,60 @@ def ranked(state: State, turn: int, text: str, most: int) -> list[Subject]:
     open, records that changed lately, that are in doubt or dispute, that were decided, and the
     newest get something on top.
     """
+    records = list(state.records.values())
     questions = [problem for problem in state.problems.values() if problem.is_question]
-    subjects: list[Subject] = [*state.records.values(), *questions]
+    subjects: list[Subject] = [*records, *questions]
+    if not subjects:
+        return []
     scores = _lexical(subjects, text)
+    for index, points in chain(
+        _of_records(state, records, turn),
+        _of_questions(state, questions, turn, len(records)),
+        _of_ids(subjects, text),
+    ):
+        scores[index] += points
+    count = len(subjects)
+    order = heapq.nlargest(most, (score * count + place for place, score in enumerate(scores)))
+    return [subjects[key % count] for key in order]
+
+
+Points: TypeAlias = Iterator[tuple[int, int]]
+"""Places in a list of subjects, and what is to be added to the scores there."""
+
+
+def _of_records(state: State, records: Sequence[Record], turn: int) -> Points:
+    """What became of records, and how new they are."""
+    since = turn - RECENT_TURNS
+    for place, record in enumerate(records):
+        if record.trail and record.trail[-1].turn > since:
+            yield place, _CHANGED
+    for place, record in enumerate(records):
+        if record.standing is Standing.WEAKENED:
+            yield place, _CONTESTED
+        elif record.standing is Standing.RESOLVED or record.kind is RecordKind.DECISION:
+            yield place, _DECIDED
+    for id_ in state.disputed:
+        yield state.records[id_].position, _CONTESTED
+    for problem in state.problems.values():
+        if not problem.is_question and state.is_open(problem):
+            yield state.records[problem.id].position, _OPEN
+    for place in range(len(records)):
+        yield place, place * _NEWEST // len(records)
+
+
+def _of_questions(state: State, questions: Sequence[Problem], turn: int, first: int) -> Points:
+    """Whether questions are open, and how new they are; they come after the records."""
+    for place, question in enumerate(questions, first):
+        newness = question.turn * _NEWEST // max(turn, 1)
+        yield place, newness + (_OPEN if state.is_open(question) else 0)
+
+
+def _of_ids(subjects: Sequence[Subject], text: str) -> Points:
+    """Whether the text names them."""
     named = _named(text)
-    unexplained = {id_ for id_, problem in state.problems.items() if not problem.is_question}
-    count = max(len(subjects), 1)
-    for index, subject in enumerate(subjects):
-        score = scores[index]
-        if isinstance(subject, Problem):
-            place = subject.turn * _NEWEST // max(turn, 1)
-            score += _OPEN if state.is_open(subject) else 0
-        else:
-            place = index * _NEWEST // count
-            score += _record_score(state, subject, turn)
-            if subject.id in unexplained and state.is_open(state.problems[subject.id]):
-                score += _OPEN
+    for place, subject in enumerate(subjects):
         if subject.id in named:
-            score += _MENTIONED
-        scores[index] = score + place
-    best = heapq.nlargest(most, range(len(subjects)), key=lambda index: (scores[index], index))
-    return [subjects[index] for index in best]
-
-
-def _record_score(state: State, record: Record, turn: int) -> int:
-    score = 0
-    if record.trail and record.trail[-1].turn > turn - RECENT_TURNS:
-        score += _CHANGED
-    if record.standing is Standing.WEAKENED or record.id in state.disputed:
-        score += _CONTESTED
-    elif record.is_decision:
-        score += _DECIDED
-    return score
+            yield place, _MENTIONED
 
 
 def _lexical(subjects: Sequence[Subject], text: str) -> list[int]:

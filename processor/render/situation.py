@@ -9,36 +9,39 @@ utterance, and last the standings, which change most.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from processor.engine.conversation import Conversation
 from processor.engine.messages import named
 from processor.engine.record import Record
 from processor.engine.state import Problem, State
 from processor.render.relevance import Subject, ranked
-from processor.render.tokens import estimate_tokens
+from processor.render.tokens import THOUSAND, estimate_tokens, token_thousandths
 from schemas.derived import Standing
 from schemas.quote import quoted
 
 BLOCK_RECORDS = 16
 CLAIM_CHARS_SHOWN = 400
+LINES_KEPT = 4_096
 _BLOCKS_SHARE = 3
 """The newest records may take a third of the budget before anything is chosen."""
-_LINE_TOKENS_MIN = 8
+_LINE_MIN = 8 * THOUSAND
 _MARKS = ("Unexplained", "Weakened", "Given up", "Settled", "In dispute", "Not grounded")
 _SECTIONS = ("# Records", "# Earlier records", "# Questions", "# Standing")
-_HEADINGS = "".join(f"{title}: \n" for title in (*_SECTIONS, *_MARKS, "(none yet)"))
+_EMPTY, _LEFT_OUT = "(none yet)", "(there are some, and no room to show them)"
+_HEADINGS = "".join(f"{title}: \n" for title in (*_SECTIONS, *_MARKS, _LEFT_OUT))
 
 
 def render_situation(conversation: Conversation, text: str, budget_tokens: int, beside: str) -> str:
     """The state in words, such that with `beside` it takes at most `budget_tokens`.
 
-    `text` is what is about to be read. Empty if nothing fits.
+    `text` is what is about to be read. Empty if not even the headings fit.
     """
     state = conversation.state
-    left = budget_tokens - estimate_tokens(beside) - estimate_tokens(_HEADINGS)
+    left = THOUSAND * (budget_tokens - estimate_tokens(beside)) - token_thousandths(_HEADINGS)
     if left < 0:
         return ""
-    newest = _newest(state, budget_tokens // _BLOCKS_SHARE)
+    newest = _newest(state, THOUSAND * budget_tokens // _BLOCKS_SHARE)
     while (taken := sum(_cost(state, record) for record in newest)) > left:
         newest = newest[BLOCK_RECORDS:]
     chosen = _chosen(conversation, text, left - taken, newest)
@@ -54,7 +57,7 @@ def _chosen(
     state = conversation.state
     first = newest[0].position if newest else len(state.records)
     chosen: list[Subject] = []
-    most = len(newest) + left // _LINE_TOKENS_MIN
+    most = len(newest) + left // _LINE_MIN
     for subject in ranked(state, conversation.turn, text, most):
         if isinstance(subject, Record) and subject.position >= first:
             continue
@@ -74,7 +77,7 @@ def _newest(state: State, limit: int) -> list[Record]:
     block: list[Record] = []
     for record in reversed(state.records.values()):
         block.append(record)
-        limit -= estimate_tokens(f"{_record_line(record)}\n")
+        limit -= _line_cost(_record_line(record))
         if limit < 0:
             break
         if record.position % BLOCK_RECORDS == 0:
@@ -99,7 +102,7 @@ def _written(
     titled = zip(_SECTIONS, sections, strict=True)
     lines = [line for title, part in titled if part for line in (title, *part)]
     if not lines:
-        lines = [_SECTIONS[0], "(none yet)"]
+        lines = [_SECTIONS[0], _LEFT_OUT if state.records or state.problems else _EMPTY]
     return "\n".join(lines) + "\n\n"
 
 
@@ -145,8 +148,15 @@ def _shown(text: str) -> str:
 
 
 def _cost(state: State, subject: Subject) -> int:
-    """The tokens that a subject takes: its line, and its id wherever the standings name it."""
+    """What a subject takes, in thousandths: its line, and its id wherever the standings name it."""
     if isinstance(subject, Problem):
-        return estimate_tokens(f"{_question_line(state, subject)}\n")
-    line = estimate_tokens(f"{_record_line(subject)}\n")
-    return line + len(_marks(state, subject)) * estimate_tokens(f"{subject.id}, ")
+        return _line_cost(_question_line(state, subject))
+    line = _line_cost(_record_line(subject))
+    marks = _marks(state, subject)
+    return line + len(marks) * token_thousandths(f"{subject.id}, ") if marks else line
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _line_cost(line: str) -> int:
+    """What a line takes: most lines are shown turn after turn, and none is longer than 5 kB."""
+    return token_thousandths(f"{line}\n")

@@ -18,6 +18,7 @@ from processor.engine.turn import run_turn
 from processor.interpreter.native import NATIVE, parse_formulas
 from processor.interpreter.port import Interpreted, Interpreter, Reading, Refused, Unreadable
 from processor.scenarios import utterances
+from schemas.contract import Contract
 from schemas.operations import OPERATION_ORDER, Operation
 from schemas.utterance import Utterance, UtteranceKind
 
@@ -28,7 +29,7 @@ Kinds = tuple[str, ...]
 
 
 @final
-class LabelledTurn(NamedTuple):
+class LabelledTurn(Contract):
     """One turn: its gold label, and the one that was read (None: it could not be read).
 
     A key shift is a turn in which a record's standing changes.
@@ -40,12 +41,12 @@ class LabelledTurn(NamedTuple):
     is_key_shift: bool
     gold: Kinds
     read: Kinds | None
-    failed: str | None
-    model: str | None
-    prompt_id: str | None
-    prompt_hash: str | None
-    tokens_in: int
-    tokens_out: int
+    failed: str | None = None
+    model: str | None = None
+    prompt_id: str | None = None
+    prompt_hash: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
 
 
 @final

@@ -6,22 +6,14 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import NamedTuple, final
 
-from replay.evaluate.operations import LabelledTurn, Score, score
+from replay.evaluate.operations import Score, score
+from replay.evaluate.operations_runs import Run, Subject
 
 PUBLISHED = (
     "Published beside these (Grounded Continuation, Table 2 and section 4.3, Claude Sonnet 4, on "
     "its own wording of the scenarios): incident F1 0.66 minimal, 0.85 definitions, 0.91 state "
     "augmented, key shifts 0.74 to 0.83 with the state; deliberation 0.85 with definitions."
 )
-
-
-@final
-class Run(NamedTuple):
-    """One pass over the scenarios under one prompt condition."""
-
-    condition: str
-    number: int
-    turns: tuple[LabelledTurn, ...]
 
 
 @final
@@ -57,32 +49,26 @@ class Row(NamedTuple):
 
 def summarise(runs: Sequence[Run]) -> tuple[Row, ...]:
     """One row for each scenario and condition, in the order in which they were run."""
-    pairs = dict.fromkeys((turn.scenario, run.condition) for run in runs for turn in run.turns)
+    pairs = dict.fromkeys((turn.scenario, run.condition) for run in runs for turn in run.items)
     return tuple(_row(scenario, condition, runs) for scenario, condition in pairs)
 
 
-def results(interpreter: str, runs: Sequence[Run]) -> dict[str, object]:
+def results(subject: Subject, runs: Sequence[Run]) -> dict[str, object]:
     """Everything that was measured, as it goes into `results.json`."""
     return {
         "benchmark": "operations",
-        "interpreter": interpreter,
+        "subject": subject,
         "summary": [_as_json(row) for row in summarise(runs)],
-        "runs": [
-            {
-                "condition": run.condition,
-                "run": run.number,
-                "items": [turn._asdict() for turn in run.turns],
-            }
-            for run in runs
-        ],
+        "runs": runs,
     }
 
 
-def table(interpreter: str, runs: Sequence[Run]) -> str:
+def table(subject: Subject, runs: Sequence[Run]) -> str:
     """The summary in Markdown."""
     rows = summarise(runs)
+    who = subject.get("model") or subject["interpreter"]
     lines = [
-        f"Operations read by `{interpreter}`, first answers, multi-label over the kinds in a turn; "
+        f"Operations read by `{who}`, first answers, multi-label over the kinds in a turn; "
         "over several runs the mean (lowest to highest).",
         "",
         "| scenario | condition | runs | turns | F1 | exact match | key shifts | F1 there "
@@ -101,7 +87,7 @@ def table(interpreter: str, runs: Sequence[Run]) -> str:
 
 def _row(scenario: str, condition: str, runs: Sequence[Run]) -> Row:
     passes = [
-        [turn for turn in run.turns if turn.scenario == scenario]
+        [turn for turn in run.items if turn.scenario == scenario]
         for run in runs
         if run.condition == condition
     ]

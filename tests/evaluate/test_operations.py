@@ -18,7 +18,8 @@ from replay.evaluate.operations import (
     label_scenario,
     score,
 )
-from replay.evaluate.operations_report import Run, Spread, results, summarise, table
+from replay.evaluate.operations_report import Spread, results, summarise, table
+from replay.evaluate.operations_runs import RUNS_NAME, Run, Subject
 from schemas.log import Interpretation
 from schemas.utterance import Utterance
 from tests.cli.test_commands import standfast
@@ -32,7 +33,15 @@ def labelled(
     """A turn with this gold label and this answer."""
     failed = "cut off" if read is None else None
     return LabelledTurn(
-        scenario, "u", 1, is_key_shift, gold, read, failed, None, None, None, 100, 20
+        scenario=scenario,
+        utterance_id="u",
+        turn=1,
+        is_key_shift=is_key_shift,
+        gold=gold,
+        read=read,
+        failed=failed,
+        tokens_in=100,
+        tokens_out=20,
     )
 
 
@@ -113,13 +122,17 @@ def test_several_runs_give_their_mean_and_range() -> None:
     right = labelled("revise", read=("revise",), is_key_shift=True)
     wrong = labelled("revise", read=("undermine",), is_key_shift=True)
     calm = labelled("observe", read=("observe",))
-    runs = [Run("minimal", 1, (right, calm)), Run("minimal", 2, (wrong, calm))]
+    subject: Subject = {"interpreter": "scripted", "model": None}
+    runs = [
+        Run(subject=subject, condition="minimal", run=number, items=(turn, calm))
+        for number, turn in enumerate((right, wrong), 1)
+    ]
     (row,) = summarise(runs)
     assert (row.runs, row.turns, row.key_shifts, row.tokens_per_turn) == (2, 2, 1, 120)
     assert row.f1 == Spread(0.75, 0.5, 1.0)
     assert row.key_shift_f1 == Spread(0.5, 0.0, 1.0)
-    assert "| s | minimal | 2 | 2 | 0.75 (0.50 to 1.00) |" in table("scripted", runs)
-    assert [len(run["items"]) for run in results("scripted", runs)["runs"]] == [2, 2]
+    assert "| s | minimal | 2 | 2 | 0.75 (0.50 to 1.00) |" in table(subject, runs)
+    assert results(subject, runs)["runs"] == runs
 
 
 def test_the_command_writes_items_and_a_table(tmp_path: Path) -> None:
@@ -133,6 +146,38 @@ def test_the_command_writes_items_and_a_table(tmp_path: Path) -> None:
     assert {row["f1"]["lowest"] for row in measured["summary"]} == {1.0}
     assert {row["key_shift_exact_match"]["mean"] for row in measured["summary"]} == {1.0}
     assert len(measured["summary"]) == len(SCENARIOS) * len(Condition)
+
+
+def test_finished_runs_are_not_done_again(tmp_path: Path) -> None:
+    """A second command on the same folder does the missing runs alone, also after a torn write."""
+    once = ("evaluate", "operations", "--conditions", "minimal", "--out", str(tmp_path))
+    assert standfast(*once).returncode == 0
+    kept = tmp_path / RUNS_NAME
+    first = kept.read_bytes()
+    with kept.open("ab") as torn:
+        torn.write(b'{"condition": "minimal", "ru')
+    done = standfast(*once, "--runs", "2")
+    assert (done.returncode, done.stderr) == (0, b"")
+    after = kept.read_bytes()
+    assert after.startswith(first)
+    assert [orjson.loads(line)["run"] for line in after.splitlines()] == [1, 2]
+
+
+def test_runs_of_another_subject_are_not_mixed(tmp_path: Path) -> None:
+    """A folder with the runs of another model, or with a damaged line, is refused in one line."""
+    once = ("evaluate", "operations", "--conditions", "minimal", "--out", str(tmp_path))
+    assert standfast(*once).returncode == 0
+    kept = tmp_path / RUNS_NAME
+    ours = kept.read_bytes()
+    for line, named in (
+        (ours.replace(b'"native","model":null', b'"native","model":"other"'), "another model"),
+        (b"{}\n", "runs.jsonl:1: "),
+    ):
+        kept.write_bytes(line)
+        done = standfast(*once)
+        assert done.returncode == 2
+        assert done.stderr.count(b"\n") == 1
+        assert named in done.stderr.decode()
 
 
 def test_the_command_prints_json_and_takes_a_choice_of_conditions() -> None:

@@ -6,6 +6,7 @@ that is meant: what they show is what models are sent.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from processor.engine.conversation import Conversation
@@ -50,6 +51,7 @@ def refused_reading(conversation: Conversation, utterance: Utterance) -> Refused
     return Refused(Reading(_MODEL, operations), outcome.rejections)
 
 
+@cache
 def golden_prompts() -> dict[str, Prompt]:
     """Each prompt by the name of its file."""
     prompts: dict[str, Prompt] = {}

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from processor.app.interpret import interpret
+from processor.app.utterance_reader import UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.fold import Folded, fold
 from processor.interpreter.candidates import match_claims, match_draft, normalised
@@ -162,6 +163,21 @@ def test_the_very_words_of_a_record_beat_what_a_model_says(given: Given) -> None
         (),
     ]
     assert [claim.text for claim in matched] == [claim.text for claim in claims]
+
+
+def test_claims_are_compared_one_by_one(given: Given) -> None:
+    """Of a draft's claims in words alone, a model is asked only for those no record makes."""
+    model = Scripted(Reading(MODEL, claims=(CandidateClaim(text="It poured.", record="twice"),)))
+    claims = [
+        {"text": "the pool is used up"},
+        {"text": "It poured."},
+        {"text": "x", "record": "o2"},
+    ]
+    reader = UtteranceReader(MatchingInterpreter(model))
+    reading = asyncio.run(reader.read(given.conversation, draft("anything", claims=claims)))
+    assert isinstance(reading, Reading)
+    assert [claim.associated() for claim in reading.claims or ()] == [("o1",), ("twice",), ("o2",)]
+    assert model.asked == 1
 
 
 def test_thirty_greetings_are_no_claims(given: Given) -> None:

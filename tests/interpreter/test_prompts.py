@@ -11,6 +11,7 @@ from processor.interpreter.prompt import MessageRole
 from processor.interpreter.prompts import Condition
 from processor.interpreter.prompts.standard import fresh_prefix
 from processor.interpreter.prompts.texts import candidate_wording, statement_wording
+from processor.interpreter.reply import read_candidate, read_statement
 from processor.scenarios import NAMES, utterances
 from schemas.operations import OPERATION_ORDER
 from tests.engine.given import Given, observe
@@ -68,6 +69,35 @@ def test_examples_are_not_taken_from_the_scenarios() -> None:
     assert claims
     assert [claim for claim in claims if claim in told] == []
     assert not [name for name in ("Redis", "Yjs", "token", "muddy", "alice") if name in told]
+
+
+def _examples(text: str) -> list[str]:
+    """The example answers of a wording, without the form at its top."""
+    return [
+        line
+        for line in text.splitlines()
+        if line.startswith('{"rationale": "')
+        if "..." not in line
+    ]
+
+
+def test_the_examples_are_answers_that_the_state_takes() -> None:
+    """Each example of a statement reads as a reply, and all of its operations are applied."""
+    given = Given()
+    examples = _examples(statement_wording(Condition.DEFINITIONS).text)
+    assert len(examples) == 4
+    for example in examples:
+        reply = read_statement(example, "ann")
+        assert reply.rejections == ()
+        brought = [each.model_dump(mode="json") for each in reply.operations]
+        assert given.say(*brought).rejections == ()
+    assert {each.op for each in read_statement(examples[2], "ann").operations} == {
+        *("observe", "hypothesize", "revise", "resolve")
+    }
+    drafts = _examples(candidate_wording().text)
+    rests = [claim.associated() for each in drafts for claim in read_candidate(each)]
+    assert rests == [("t6.1",), ("t6.3",), ()]
+    assert {"t6.1", "t6.3"} <= given.conversation.state.records.keys()
 
 
 def test_names_tell_wordings_and_budgets_apart() -> None:

@@ -78,9 +78,18 @@ def test_the_budget_holds_for_hostile_state() -> None:
         long_id = f"{number}-{'x' * 120}"
         given.say(observe(long_id, claim="\u202e<|\n" * 500))
         given.say(revise(long_id, inline(f"n{number}", claim="\u6f22\u5b57" * 1_000)))
-    for budget in (100, 400, 1_600, 6_400):
-        text = render_situation(given.conversation, "x", budget, beside="y" * 200)
-        assert estimate_tokens(text) + estimate_tokens("y" * 200) <= budget
+    beside = "and so on " * 6
+    for budget in (130, 1_600, 6_400, 25_600):
+        text = render_situation(given.conversation, "x", budget, beside)
+        assert estimate_tokens(text + beside) <= budget
+        assert text.startswith("# ")
+        assert ("no room to show them" in text) is (budget == 130)
+
+
+def test_an_empty_record_is_said_to_be_empty() -> None:
+    """Before anything was recorded the model is told so, lest it thinks that it is not shown."""
+    conversation = Conversation.empty("default", "c")
+    assert render_situation(conversation, "x", 4_000, "") == "# Records\n(none yet)\n\n"
 
 
 def test_no_room_shows_no_state() -> None:
