@@ -6,11 +6,12 @@ every client of that protocol reads.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from processor.interpreter.dialects import ORDER
@@ -44,6 +45,13 @@ class BudgetPeriod(StrEnum):
         return 3_600 if self is BudgetPeriod.HOUR else 86_400
 
 
+def _address(written: str) -> str:
+    """Refuse what is no address, and one with a password, which messages would repeat."""
+    if not re.fullmatch(r"https?://[^\s@]+", written):
+        raise ValueError("an endpoint's address (OPENAI_BASE_URL) reads http://HOST:PORT/v1")
+    return written
+
+
 def _also(name: str, other: str) -> AliasChoices:
     return AliasChoices(f"{INTERPRETER_PREFIX}{name}".lower(), other.lower())
 
@@ -71,7 +79,7 @@ class InterpreterSettings(BaseSettings):
     )
 
     kind: InterpreterKind = InterpreterKind.NATIVE
-    base_url: Annotated[str, Field(pattern=r"^https?://[^\s@]+$")] | None = Field(
+    base_url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None, validation_alias=_also("BASE_URL", "OPENAI_BASE_URL")
     )
     api_key: SecretStr | None = Field(

@@ -205,6 +205,7 @@ def _naming(prefix: str) -> Iterator[None]:
         yield
     except ValidationError as invalid:
         first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
-        name = f"{prefix}{'_'.join(str(part) for part in first['loc'])}".upper()
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        name = prefix + name.removeprefix(prefix)  # a field with another name beside is called so
         problem = first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name.rstrip('_')}: {problem}") from invalid

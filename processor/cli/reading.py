@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import final
 
@@ -55,8 +55,8 @@ def reading(
     given = {"kind": kind, "cassette": cassette, "record": record}
     settings = interpreter_settings({k: v for k, v in given.items() if v is not None})
     with asyncio.Runner() as runner:
-        opening = open_interpreter(settings)
-        opened = runner.run(opening.__aenter__())
+        stack = AsyncExitStack()
+        opened = runner.run(stack.enter_async_context(open_interpreter(settings)))
         try:
             assert opened is not None, "native reads nothing"
             runner.run(try_out(opened, settings))
@@ -72,7 +72,7 @@ def reading(
                 ),
             )
         finally:
-            runner.run(opening.__aexit__(None, None, None))
+            runner.run(stack.aclose())
 
 
 async def try_out(opened: Opened, settings: InterpreterSettings) -> None:

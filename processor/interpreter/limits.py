@@ -43,23 +43,23 @@ class Breaker:
     open_s: float = 15.0
     clock: Clock = time.monotonic
     _failures: int = 0
-    _closed_at: float = 0.0
+    _tries_at: float = 0.0
     """When the next call may try, while it is open."""
 
     def check(self) -> None:
         """Raise EndpointUnavailable while the breaker is open."""
         if self._failures < self.failures_max:
             return
-        left = self._closed_at - self.clock()
+        left = self._tries_at - self.clock()
         if left > 0:
             raise EndpointUnavailable("the endpoint failed again and again: not asked", left)
-        self._closed_at = self.clock() + self.open_s  # this call tries; the others wait on
+        self._tries_at = self.clock() + self.open_s  # this call tries; the others wait on
 
     def failed(self) -> None:
         """A call failed by the endpoint's fault."""
         self._failures += 1
         if self._failures >= self.failures_max:
-            self._closed_at = self.clock() + self.open_s
+            self._tries_at = self.clock() + self.open_s
 
     def answered(self) -> None:
         """A call was answered."""
@@ -90,8 +90,8 @@ class TenantBudgets:
     clock: Clock = time.time
     _spent: dict[str, _Spent] = field(default_factory=dict)
 
-    def refusal(self, tenant_id: str) -> str | None:
-        """Why the tenant may not make another call; None counts one."""
+    def admit(self, tenant_id: str) -> str | None:
+        """Count a call of the tenant, or say why it may not make one."""
         spent = self._of(tenant_id)
         for name, used, limit in (
             ("calls", spent.calls, self.calls_max),

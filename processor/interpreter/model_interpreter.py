@@ -93,7 +93,7 @@ class _Exchange:
         """Ask until there is a reading, or nothing more to try."""
         is_corrected = False
         for _ in range(CALLS_MAX):
-            over = self.budgets.refusal(self.utterance.tenant_id)
+            over = self.budgets.admit(self.utterance.tenant_id)
             if over is not None:
                 return self._unreadable(over)
             try:

@@ -230,7 +230,7 @@ def test_usage_is_the_sum_over_the_events(recorded: Path) -> None:
         (
             ["--interpreter", "openai"],
             {"OPENAI_BASE_URL": "127.0.0.1:8000", "STANDFAST_INTERPRETER_MODEL": "m"},
-            b"BASE_URL: ",
+            b"STANDFAST_INTERPRETER_BASE_URL: an endpoint's address (OPENAI_BASE_URL) reads http",
         ),
         (
             ["--interpreter", "openai"],
