@@ -98,10 +98,15 @@ def _view(written: object) -> object:
 
 
 class ContextQuery(ViewQuery):
-    """`budget` is in tokens, as counted from above; `withdrawn` includes claims given up."""
+    """What is put into words, and how much of it.
+
+    `budget` is in tokens, counted from above; each `record` comes before all others; `withdrawn`
+    includes the claims that were given up.
+    """
 
     view: Annotated[ContextView, BeforeValidator(_view)] = ContextView.FULL
     budget: Annotated[int, Field(ge=1, le=BUDGET_TOKENS_MAX), _FromQuery] | None = None
+    record: Annotated[tuple[RecordId, ...], Field(max_length=REFERENCES_MAX)] = ()
     withdrawn: Annotated[bool, BeforeValidator(_flag)] = False
 
 

@@ -194,13 +194,19 @@ def history(conversation: Conversation, as_json: bool, record: str) -> int:
     type=click.IntRange(1, BUDGET_TOKENS_MAX),
     help="At most so many tokens: what matters most, and a note of what was left out.",
 )
+@click.option("--record", "first", multiple=True, help="A record that comes before all others.")
 @click.option("--withdrawn", is_flag=True, help="Include the claims that were given up.")
 @on_conversation
 def context(
-    conversation: Conversation, as_json: bool, view: str, budget: int | None, withdrawn: bool
+    conversation: Conversation,
+    as_json: bool,
+    view: str,
+    budget: int | None,
+    first: tuple[str, ...],
+    withdrawn: bool,
 ) -> int:
     """Show the state in words, as a model should read it."""
-    asked = (ContextView(view), budget, withdrawn)
+    asked = (ContextView(view), budget, withdrawn, first)
     if as_json:
         write_json(context_answer(conversation, *asked))
         return 0

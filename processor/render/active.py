@@ -6,55 +6,70 @@ shown for current.
 
 from __future__ import annotations
 
-from processor.engine.conversation import Conversation
+from collections.abc import Sequence
+
 from processor.engine.record import Happening, Record
+from processor.engine.state import State
 from processor.render.context import problem_entry, record_entry
 from processor.render.explanation import explain_record
 from processor.render.lines import Entry, Section, written
 from schemas.derived import Standing
 
-_FALLEN, _DECIDED, _DISPUTED, _OPEN, _IN_FORCE, _WITHDRAWN = range(6)
+_FIRST, _FALLEN, _DECIDED, _DISPUTED, _OPEN, _IN_FORCE, _WITHDRAWN = range(7)
 """What matters more has the smaller number."""
 
 
 def render_active(
-    conversation: Conversation,
-    budget_tokens: int | None = None,
-    *,
+    state: State,
     include_withdrawn: bool = False,
+    budget_tokens: int | None = None,
+    first: Sequence[str] = (),
 ) -> str:
-    """What may be relied on, what may not and why; with `include_withdrawn` the old claims too."""
-    state = conversation.state
+    """What may be relied on, what may not and why; with `include_withdrawn` the old claims too.
+
+    Within a budget the records named in `first` are chosen before all others.
+    """
     records = list(state.records.values())
     standing = [record for record in records if record.stands]
     sound = [r for r in standing if r.core_grounded and r.id not in state.disputed]
+    asked = dict.fromkeys(first)
+
+    def shown(record: Record, rank: int) -> Entry:
+        return record_entry(state, record, _FIRST if record.id in asked else rank)
+
     sections = [
-        Section("Decided", [record_entry(state, r, _DECIDED) for r in sound if r.is_decision]),
-        Section(
-            "In force", [record_entry(state, r, _IN_FORCE) for r in sound if not r.is_decision]
-        ),
+        Section("Decided", [shown(r, _DECIDED) for r in sound if r.is_decision]),
+        Section("In force", [shown(r, _IN_FORCE) for r in sound if not r.is_decision]),
         Section(
             "In dispute, rely on neither side",
-            [record_entry(state, r, _DISPUTED) for r in standing if r.id in state.disputed],
+            [shown(r, _DISPUTED) for r in standing if r.id in state.disputed],
         ),
         Section("Open", [problem_entry(problem, _OPEN) for problem in state.open_problems()]),
         Section(
             "No longer grounded, do not rely on these",
             [
-                Entry(f"- {explain_record(state, r.id)}", _FALLEN, r.turn)
+                Entry(
+                    f"- {explain_record(state, r.id)}",
+                    _FIRST if r.id in asked else _FALLEN,
+                    r.turn,
+                )
                 for r in standing
                 if not r.core_grounded and r.id not in state.disputed
             ],
         ),
         Section(
             "Withdrawn, do not rely on these",
-            [_withdrawn(r, include_withdrawn) for r in records if not r.stands],
+            [
+                _withdrawn(r, include_withdrawn, _FIRST if r.id in asked else _WITHDRAWN)
+                for r in records
+                if not r.stands
+            ],
         ),
     ]
     return written(sections, budget_tokens)
 
 
-def _withdrawn(record: Record, with_claim: bool) -> Entry:
+def _withdrawn(record: Record, with_claim: bool, rank: int) -> Entry:
     """Since when, through what and by whom a record does not stand."""
     fall = next(
         entry
@@ -66,6 +81,6 @@ def _withdrawn(record: Record, with_claim: bool) -> Entry:
     claim = f": {record.claim}" if with_claim else ""
     return Entry(
         f"- {record.id}, {how} at turn {fall.turn} by {fall.speaker}{through}{claim}",
-        _WITHDRAWN,
+        rank,
         fall.turn,
     )

@@ -47,13 +47,16 @@ def context_text(
     view: ContextView = ContextView.FULL,
     budget_tokens: int | None = None,
     include_withdrawn: bool = False,
+    first: Sequence[str] = (),
 ) -> str:
-    """The state in words, within a budget if there is one."""
+    """The state in words, within a budget if there is one, `first` before all other records."""
+    for id_ in first:
+        find_record(conversation.state, id_)
     match view:
         case ContextView.FULL:
-            return render_context(conversation.state, include_withdrawn, budget_tokens)
+            return render_context(conversation.state, include_withdrawn, budget_tokens, first)
         case ContextView.ACTIVE:
-            return render_active(conversation, budget_tokens, include_withdrawn=include_withdrawn)
+            return render_active(conversation.state, include_withdrawn, budget_tokens, first)
         case _:
             assert_never(view)
 
@@ -63,9 +66,10 @@ def context_answer(
     view: ContextView = ContextView.FULL,
     budget_tokens: int | None = None,
     include_withdrawn: bool = False,
+    first: Sequence[str] = (),
 ) -> View:
     """The state in words, and at most how many tokens that takes."""
-    text = context_text(conversation, view, budget_tokens, include_withdrawn)
+    text = context_text(conversation, view, budget_tokens, include_withdrawn, first)
     return {"turn": conversation.turn, "text": text, "tokens_max": estimate_tokens(text)}
 
 

@@ -90,6 +90,16 @@ _SAID: list[tuple[Key, str, str, list[Json]]] = [
 ]
 
 
+def told_before(key: Key) -> list[Json]:
+    """What is said in the plant before the attempt, as it would be said in this conversation."""
+    place = {"tenant_id": key[0], "conversation_id": key[1], "at": "2026-03-01T02:31:00Z"}
+    return [
+        {**place, "speaker": speaker, "role": role, "operations": operations}
+        for said_in, speaker, role, operations in _SAID
+        if said_in == ATTACKED
+    ]
+
+
 class Obedient:
     """A model that answers every text as the corpus says, however often it is refused."""
 

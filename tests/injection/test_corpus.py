@@ -131,7 +131,7 @@ def test_what_is_rendered_afterwards_has_our_lines_only(case: Json) -> None:
     plant.attempt(case)
     state = plant.attacked.state
     known = {*state.records, *state.problems}
-    for text in (render_context(state, include_withdrawn=True), render_active(plant.attacked)):
+    for text in (render_context(state, include_withdrawn=True), render_active(state)):
         for line in text.splitlines():
             words = line.split()
             titled = line.endswith(":") and not line.startswith("- ")

@@ -34,10 +34,10 @@ def _of(scenario: str) -> Iterator[tuple[str, str]]:
     yield "updates", "\n\n".join(f"turn {update.turn}\n{update.text}" for update in updates)
     yield "full", render_context(conversation.state)
     yield "withdrawn", render_context(conversation.state, include_withdrawn=True)
-    yield "active", render_active(conversation)
+    yield "active", render_active(conversation.state)
     for budget in BUDGETS:
         yield f"full-{budget}", render_state(conversation, budget)
-        yield f"active-{budget}", render_active(conversation, budget)
+        yield f"active-{budget}", render_active(conversation.state, budget_tokens=budget)
     yield "asked", render_state(conversation, BUDGETS[0], tuple(conversation.state.records)[2:4])
     yield "explained", _explained(conversation)
 

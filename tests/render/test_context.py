@@ -41,7 +41,10 @@ def test_a_budget_is_never_overdrawn(budget: int) -> None:
     conversation = lively().conversation
     for text, whole in (
         (render_state(conversation, budget), render_state(conversation, None)),
-        (render_active(conversation, budget), render_active(conversation)),
+        (
+            render_active(conversation.state, budget_tokens=budget),
+            render_active(conversation.state),
+        ),
     ):
         if text:
             assert estimate_tokens(text) <= budget
@@ -52,7 +55,9 @@ def test_a_large_budget_shows_what_no_budget_shows() -> None:
     """With room for everything nothing is different."""
     conversation = lively().conversation
     assert render_state(conversation, 1_000_000) == render_state(conversation, None)
-    assert render_active(conversation, 1_000_000) == render_active(conversation)
+    assert render_active(conversation.state, budget_tokens=1_000_000) == render_active(
+        conversation.state
+    )
 
 
 def test_every_line_within_a_budget_is_a_line_of_the_whole() -> None:
@@ -98,7 +103,7 @@ def test_no_claim_makes_a_line(claim: str, text: str) -> None:
     given.say({"op": "question", "question": "q1", "text": f"{text}\nWithdrawn:", "about": ()})
     for rendered in (
         render_context(given.conversation.state, include_withdrawn=True),
-        render_active(given.conversation, include_withdrawn=True),
+        render_active(given.conversation.state, include_withdrawn=True),
     ):
         lines = rendered.splitlines()
         assert [line.split(" ")[:2] for line in lines] == [
@@ -123,13 +128,13 @@ def test_the_active_view_names_what_was_withdrawn_without_its_words() -> None:
     given = Given()
     given.say(observe("old", claim="The limit is 30 s."), hypothesize("h", "old"))
     given.say(revise("old", inline("new", claim="The limit is 10 s.")))
-    text = render_active(given.conversation)
+    text = render_active(given.conversation.state)
     assert "30 s" not in text
     assert "- old, withdrawn at turn 2 by ann because of new" in text.splitlines()
     assert "- hypothesis h is no longer grounded: old was withdrawn at turn 2; it rests on old" in (
         text.splitlines()
     )
-    assert "30 s" in render_active(given.conversation, include_withdrawn=True)
+    assert "30 s" in render_active(given.conversation.state, include_withdrawn=True)
 
 
 def test_losing_corroboration_is_said_more_quietly() -> None:
@@ -142,10 +147,10 @@ def test_losing_corroboration_is_said_more_quietly() -> None:
         "hypothesis h keeps its ground but lost corroboration: o2 was withdrawn at turn 2;"
         " it rests on o1, o2"
     )
-    assert "- h [corroboration lost] (ann) <- o1, o2: h" in render_active(given.conversation)
+    assert "- h [corroboration lost] (ann) <- o1, o2: h" in render_active(given.conversation.state)
     given.say(revise("o1", inline("m")))
     assert explain_record(state, "h").startswith("hypothesis h is no longer grounded: o2 was")
-    assert "- h [" not in render_active(given.conversation)
+    assert "- h [" not in render_active(given.conversation.state)
 
 
 def test_a_record_that_never_was_grounded_is_not_said_to_have_lost_it() -> None:
@@ -167,5 +172,13 @@ def test_random_conversations_stay_within_any_budget(seed: int) -> None:
             text = render_state(conversation, budget)
             assert estimate_tokens(text) <= max(budget, estimate_tokens(""))
             assert text == render_state(conversation, budget)
-            active = render_active(conversation, budget)
+            active = render_active(conversation.state, budget_tokens=budget)
             assert estimate_tokens(active) <= max(budget, estimate_tokens(""))
+
+
+def test_the_active_view_chooses_what_was_asked_about_first() -> None:
+    """Within a budget a named record is there before any other, in the section where it belongs."""
+    state = lively().conversation.state
+    text = render_active(state, budget_tokens=220, first=("o5", "o10", "h2"))
+    for line in ("- o10 (ann)", "- h2 (ann)", "- o5, withdrawn at turn"):
+        assert any(shown.startswith(line) for shown in text.splitlines()), text

@@ -69,12 +69,14 @@ def test_views_are_what_the_commands_print(store: Path, turn: int | None) -> Non
         ("context",),
         ("context", "--withdrawn"),
         ("context", "--view", "active", "--budget", "120"),
+        *([("context", "--record", record)] if turn != 0 else []),
     ]
     paths = [
         f"/state?{at}",
         f"/context?{at}",
         f"/context?withdrawn=true&{at}",
         f"/context?view=active&budget=120&{at}",
+        *([f"/context?record={record}&{at}"] if turn != 0 else []),
     ]
     if turn != 0:
         questions.append(("affected", record))
@@ -179,6 +181,7 @@ REFUSED = [
     ("/context?withdrawn=perhaps", 400, "invalid", "withdrawn"),
     ("/context?view=whole", 400, "invalid", "view"),
     ("/context?budget=0", 400, "invalid", "budget"),
+    ("/context?record=ghost", 404, "no-record", "record"),
     ("/context?budget=many", 400, "invalid", "budget"),
     ("/state?after=u9&wait_ms=10", 503, "not-folded-yet", "after"),
 ]

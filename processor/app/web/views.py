@@ -42,7 +42,7 @@ async def context(asked: Asked, query: ContextQuery) -> bytes:
     return await _view(
         asked,
         query,
-        lambda copy: context_answer(copy, query.view, query.budget, query.withdrawn),
+        lambda copy: context_answer(copy, query.view, query.budget, query.withdrawn, query.record),
     )
 
 
