@@ -7,12 +7,14 @@ growing numbers of keys.
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import time
 from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
+from processor.cli.main import GC_THRESHOLDS
 from processor.evidence.fact import Arrival, Told, fact_of
 from processor.evidence.key import key_of
 from processor.evidence.memories import TEXT_CLASSES, Memory
@@ -62,6 +64,7 @@ def ask_microseconds(memory: Memory, keys: int) -> float:
 
 def main() -> None:
     """Print the tables."""
+    gc.set_threshold(*GC_THRESHOLDS)
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keys", type=int, nargs="*", default=KEYS)
     for keys in parser.parse_args().keys:
