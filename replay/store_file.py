@@ -15,7 +15,7 @@ import duckdb
 
 from replay.errors import StoreBusyError, StoreError
 
-STORE_FORMAT = 4
+STORE_FORMAT = 5
 _LOCKED = "Could not set lock on file"
 """How DuckDB says that another process has the file open."""
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)

@@ -12,11 +12,11 @@ from processor.app.dead_letters import DeadLetter
 from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, interpret
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
-from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
 from processor.engine.fold import Refused
 from processor.engine.rules_version import CURRENT_RULES
+from processor.render.reduce import reduce
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX
 from schemas.derived import DerivedEvent

@@ -49,6 +49,7 @@ COMMANDS = {
     "archive": "archive",
     "dead-letters": "dead_letters",
     "token": "token",
+    "replay": "replay",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""
