@@ -8,6 +8,7 @@ import click
 
 _COMMANDS = {
     "audit": "replay_audit",
+    "anchor": "replay_anchor",
 }
 """Each command and its module, which is imported when it is asked for."""
 

@@ -6,32 +6,55 @@ from pathlib import Path
 
 import click
 
+from processor.cli.errors import BadInputError
 from processor.cli.output import Progress, printable, write_json
+from replay.anchor import check_anchor
+from replay.anchor import public_key as read_public_key
 from replay.audit.run import AuditReport
 from replay.audit.run import audit as run_audit
 
 _TOLD_MAX = 100
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one per core if not given.")
 @click.option("--fail-fast/--keep-going", help="Stop at the first divergence.")
+@click.option("--anchor", type=_FILE, help="Signed heads that the logs must have.")
+@click.option("--public-key", type=_FILE, help="Whose signature the anchor must have, in PEM.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def audit(db: Path, jobs: int | None, fail_fast: bool, as_json: bool) -> int:
+def audit(
+    db: Path,
+    jobs: int | None,
+    fail_fast: bool,
+    anchor: Path | None,
+    public_key: Path | None,
+    as_json: bool,
+) -> int:
     """Fold every log again and compare everything that the store holds with what that gives.
 
-    Ends with status 1 if anything diverges.
+    Ends with status 1 if anything diverges. Without --public-key an anchor is believed whatever key
+    has signed it.
     """
+    if public_key is not None and anchor is None:
+        raise BadInputError("--public-key needs --anchor")
+    signer = None
+    if anchor is not None:
+        signer = check_anchor(anchor, None if public_key is None else read_public_key(public_key))
     progress = Progress(shown=True, noun="events and messages")
     try:
-        report = run_audit(db, jobs=jobs, fail_fast=fail_fast, on_events=progress.step)
+        report = run_audit(
+            db, jobs=jobs, fail_fast=fail_fast, anchor=anchor, on_events=progress.step
+        )
     finally:
         progress.close()
     if as_json:
-        write_json({"db": str(db), **report.view()})
+        write_json({"db": str(db), "anchor_key": signer, **report.view()})
     else:
         _tell(report)
+        if signer is not None:
+            click.echo(f"compared with an anchor signed by {signer}")
     return int(bool(report.divergences))
 
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, final
 
 import duckdb
 
+from replay.anchor import compare_with_anchor
 from replay.archive_batch import CopiedTo, Gap, Place
 from replay.audit.agreement import (
     Offset,
@@ -106,12 +107,13 @@ def audit(
     *,
     jobs: int | None = None,
     fail_fast: bool = False,
+    anchor: Path | None = None,
     on_events: Callable[[int], None] = lambda _: None,
 ) -> AuditReport:
     """Fold every log of a store again and compare everything that it holds with that.
 
-    `on_events` is told how many more events were dealt with. Raises StoreError if it cannot be
-    read.
+    `anchor` is a file of heads that the logs must have; see `replay.anchor`. `on_events` is told
+    how many more events were dealt with. Raises StoreError if something cannot be read.
     """
     with closing(_connect(path)) as connection, _readable(path):
         tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
@@ -132,6 +134,8 @@ def audit(
         findings.divergences += settle(findings.missing, findings.strays) if report.complete else []
         if report.complete:
             findings.divergences += compare_places(connection)
+            if anchor is not None:
+                findings.divergences += compare_with_anchor(connection, anchor)
             if "messages" in tables:
                 messages.divergences += _compare_archive(connection, path, findings, messages)
     _tell(report, findings, messages)
