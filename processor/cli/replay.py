@@ -9,6 +9,8 @@ import click
 _COMMANDS = {
     "audit": "replay_audit",
     "anchor": "replay_anchor",
+    "what-if": "replay_what_if",
+    "diff": "replay_diff",
 }
 """Each command and its module, which is imported when it is asked for."""
 
