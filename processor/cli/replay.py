@@ -9,6 +9,8 @@ import click
 _COMMANDS = {
     "audit": "replay_audit",
     "anchor": "replay_anchor",
+    "index": "replay_index",
+    "export": "replay_export",
     "what-if": "replay_what_if",
     "diff": "replay_diff",
 }

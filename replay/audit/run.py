@@ -51,7 +51,7 @@ from replay.audit.rows import (
 )
 from replay.divergence import Divergence
 from replay.errors import StoreError
-from replay.opened import opened
+from replay.opened import compare_segments, opened
 from replay.store_file import first_line
 
 BATCH_EVENTS = 5_000
@@ -133,6 +133,7 @@ def audit(
                 break
         findings.divergences += settle(findings.missing, findings.strays) if report.complete else []
         if report.complete:
+            findings.divergences += compare_segments(path)
             findings.divergences += compare_places(connection)
             if anchor is not None:
                 findings.divergences += compare_with_anchor(connection, anchor)
