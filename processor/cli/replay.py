@@ -13,6 +13,8 @@ _COMMANDS = {
     "export": "replay_export",
     "what-if": "replay_what_if",
     "diff": "replay_diff",
+    "compare": "replay_compare",
+    "reinterpret": "replay_reinterpret",
 }
 """Each command and its module, which is imported when it is asked for."""
 

@@ -34,6 +34,7 @@ from replay.audit.conversation import (
 )
 from replay.audit.derived import settle
 from replay.audit.gaps import Hole, compare_copied, compare_gaps, with_gaps
+from replay.audit.intervals import compare_intervals
 from replay.audit.messages import (
     MessageFindings,
     audit_partition,
@@ -58,6 +59,7 @@ BATCH_EVENTS = 5_000
 """Of several short conversations, handed to a process at once."""
 _MEMORY_LIMIT = "512MB"
 """Of DuckDB, in each process."""
+_HAS_INDEX = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'indexed'"
 OFFSETS_TOLD_MAX = 1_000
 """Of offsets that are missing in a row."""
 IN_ONE_PROCESS_EVENTS = 2_000
@@ -245,6 +247,7 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
     snapshots = Rows(connection, SnapshotRow, "snapshots", batch.keys, long=is_long)
     shared = _from_checkpoints(connection, batch.keys)
     displaced = _Displaced(connection)
+    is_indexed = bool(connection.execute(_HAS_INDEX).fetchall())
     findings = Findings()
     for key in batch.keys:
         rows = ConversationRows(
@@ -258,6 +261,8 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
         conversation = audit_conversation(rows, findings)
         if conversation is not None:
             conversation.release()
+            if is_indexed:
+                findings.divergences += compare_intervals(connection, key)
     return findings
 
 

@@ -13,6 +13,8 @@ import pytest
 from replay.audit.run import audit
 from replay.divergence import first_difference
 from replay.errors import StoreError
+from replay.index import index
+from replay.store import Store
 from tests.app.test_one_process import run
 from tests.audit.stores import execute, make_archive
 from tests.benchmarks.conversations import utterances
@@ -166,6 +168,32 @@ def test_the_first_differing_path_is_told(store: Path, tmp_path: Path) -> None:
     (line,) = lines
     assert line.endswith("column data: was changed at applied.0: expected 0, found 9")
     assert first_difference({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ("a.1.b", 2, 3)
+
+
+INTERVALS = (
+    ("record_versions", "standing = 'weakened'", "place = 7"),
+    ("record_versions", "to_turn = 2", "place = 0 AND from_turn = 1"),
+    ("record_versions", "claim = 'x'", "place = 3"),
+    ("link_versions", "support = 'r9.9'", "record = 'r3.1' AND place = 0"),
+    ("attack_versions", "attacker = 'x'", "place = 0"),
+    ("indexed", "digest = 'x'", "true"),
+)
+
+
+@pytest.mark.parametrize(("table", "change", "which"), INTERVALS)
+def test_altered_interval_rows_are_located(
+    store: Path, tmp_path: Path, table: str, change: str, which: str
+) -> None:
+    """What `replay index` wrote is compared with the log as everything else is."""
+    shutil.copy(store, path := tmp_path / "indexed.duckdb")
+    with Store(path) as opened:
+        index(opened)
+    assert audit(path).divergences == []
+    execute(path, [f"UPDATE {table} SET {change} WHERE conversation_id = 'c1' AND {which}"])
+    found = audit(path).divergences
+    assert found
+    assert {(each.where.table, each.where.conversation_id) for each in found} == {(table, "c1")}
+    assert {each.column for each in found} == {change.split(" ")[0]}
 
 
 def contents(path: Path) -> dict[str, list[str]]:
