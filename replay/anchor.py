@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, final
@@ -33,7 +33,7 @@ from schemas.wire import canonical_bytes
 
 ANCHOR_TYPE = "standfast.anchor.v1"
 _PAGE_HEADS = 5_000
-_PRIVATE_MODE = 0o600
+_PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 _HEADS = """
 SELECT tenant_id, conversation_id, max(sequence), arg_max(digest, sequence)
 FROM log GROUP BY ALL ORDER BY tenant_id, conversation_id
@@ -64,12 +64,41 @@ def new_key(path: Path) -> Path:
     public = path.with_name(f"{path.name}.pub")
     for file, mode, content in (
         (path, _PRIVATE_MODE, private),
-        (public, 0o644, _pem(key.public_key())),
+        (public, _PUBLIC_MODE, _pem(key.public_key())),
     ):
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        with os.fdopen(descriptor, "wb") as opened:
-            opened.write(content)
+        _create(file, mode, [content])
     return public
+
+
+def write_anchor(path: Path, connection: duckdb.DuckDBPyConnection, key: Ed25519PrivateKey) -> int:
+    """Write the heads of every log of a store, signed, into a new file; how many these are.
+
+    Raises StoreError.
+    """
+    heads = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal heads
+        for line, is_head in _anchor_lines(connection, key):
+            heads += is_head
+            yield line
+
+    _create(path, _PUBLIC_MODE, lines())
+    return heads
+
+
+def _create(path: Path, mode: int, lines: Iterable[bytes]) -> None:
+    """A new file, whole or not at all. Raises StoreError."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot create: {error.strerror}") from error
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(lines)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise StoreError(f"{path}: cannot write: {error.strerror}") from error
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
@@ -94,7 +123,7 @@ def public_key(path: Path) -> Ed25519PublicKey:
     return key
 
 
-def anchor_lines(
+def _anchor_lines(
     connection: duckdb.DuckDBPyConnection, key: Ed25519PrivateKey
 ) -> Iterator[tuple[bytes, bool]]:
     """The lines of an anchor for every log of a store; the flag marks the heads."""

@@ -9,7 +9,7 @@ import click
 
 from processor.cli.errors import BadInputError
 from processor.cli.output import write_json
-from replay.anchor import anchor_lines, new_key, private_key
+from replay.anchor import new_key, private_key, write_anchor
 from replay.opened import opened
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -31,12 +31,7 @@ def anchor(db: Path, key: Path, makes_key: bool, out: Path, as_json: bool) -> in
             new_key(key)
         elif not key.exists():
             raise BadInputError(f"{key}: no such file; --new-key makes it")
-        signer = private_key(key)
-        heads = 0
-        with out.open("xb") as file:
-            for line, is_head in anchor_lines(connection, signer):
-                file.write(line)
-                heads += is_head
+        heads = write_anchor(out, connection, private_key(key))
     if as_json:
         write_json({"anchor": str(out), "heads": heads})
     else:

@@ -73,6 +73,7 @@ def test_the_comparison_on_the_incident_is_the_one_made_by_hand(tmp_path: Path) 
         ChangedVerdict("u14", None, "h4", Outcome.UNGROUNDED, None),
         ChangedVerdict("c14a", 0, None, Outcome.UNGROUNDED, Outcome.GROUNDED),
         ChangedVerdict("c14a", 1, None, Outcome.UNGROUNDED, Outcome.GROUNDED),
+        ChangedVerdict("c15a", 0, None, Outcome.ABSTAIN, Outcome.GROUNDED),  # o15 disputed o6
     )
     assert found.cost_left[:2] == (0, 0)
     assert found.cost_right[:2] == (16 * 100, 16 * 20)
