@@ -68,6 +68,7 @@ bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m tests.benchmarks.core
 	$(BIN)/python -m tests.benchmarks.evidence
 	$(BIN)/python -m tests.benchmarks.pipeline
+	$(BIN)/python -m tests.benchmarks.replay
 
 lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/ruff check .

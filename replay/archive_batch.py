@@ -28,10 +28,10 @@ _INSERT = """
 INSERT INTO messages
 SELECT topic, partition, "offset", ms,
        CASE WHEN ms BETWEEN 0 AND 253402300799999 THEN make_timestamptz(ms * 1000) END,
-       tenant_id, conversation_id, key, headers, value
+       tenant_id, conversation_id, key, headers, value, hash
 FROM (SELECT unnest(?) AS topic, unnest(?) AS partition, unnest(?) AS "offset", unnest(?) AS ms,
              unnest(?) AS tenant_id, unnest(?) AS conversation_id, unnest(?) AS key,
-             unnest(?) AS headers, unnest(?) AS value)
+             unnest(?) AS headers, unnest(?) AS value, unnest(?) AS hash)
 """
 
 
@@ -79,6 +79,18 @@ def message_hash(message: ArchivedMessage) -> str:
     hashed = hashlib.sha256()
     for part in (b"%d" % message.timestamp_ms, message.key, message.value):
         hashed.update(b"-" if part is None else b"%d:" % len(part) + part)
+    return hashed.hexdigest()
+
+
+def row_hash(message: ArchivedMessage) -> str:
+    """SHA-256 of everything that a message says, its place and headers included."""
+    parts = [message.topic.encode(), b"%d" % message.partition, b"%d" % message.offset]
+    parts += [message_hash(message).encode()]
+    for name, value in message.headers:
+        parts += [name.encode(), b"-" if value is None else b"+" + value]
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(b"%d:" % len(part) + part)
     return hashed.hexdigest()
 
 
@@ -153,10 +165,11 @@ def _insert(
 def _row(message: ArchivedMessage) -> tuple[object, ...]:
     headers = [{"name": name, "value": value} for name, value in message.headers]
     place = (message.topic, message.partition, message.offset, message.timestamp_ms)
-    return (*place, *_conversation(message.key), message.key, headers, message.value)
+    ids = conversation_of(message.key)
+    return (*place, *ids, message.key, headers, message.value, row_hash(message))
 
 
-def _conversation(key: bytes | None) -> tuple[str | None, str | None]:
+def conversation_of(key: bytes | None) -> tuple[str | None, str | None]:
     """Tenant and conversation of a key; nothing if it is no conversation's."""
     try:
         text = (key or b"").decode()

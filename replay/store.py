@@ -22,6 +22,7 @@ from replay.batch import Batch, Position, note_position
 from replay.errors import StoreError
 from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
+from replay.opened import opened
 from replay.reading import ConversationReader
 from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
@@ -33,11 +34,11 @@ from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
 
 @final
 class Store:
-    """One open DuckDB file. Not for use by two threads at once."""
+    """One open DuckDB file, or a folder of segments to be read. Not for two threads at once."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
-        self._connection = connect(path, read_only=read_only)
+        self._connection = opened(path) if read_only else connect(path, read_only=False)
         self._watch = None if read_only else Watch(path)
         self._batch = Batch()
         try:

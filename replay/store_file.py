@@ -15,10 +15,11 @@ import duckdb
 
 from replay.errors import StoreBusyError, StoreError
 
-STORE_FORMAT = 4
+STORE_FORMAT = 5
 _LOCKED = "Could not set lock on file"
 """How DuckDB says that another process has the file open."""
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
+_VIEW = "CREATE OR REPLACE VIEW"
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
 
 
@@ -113,6 +114,7 @@ def _create(path: Path) -> None:
             with _open(fresh, read_only=False) as connection:
                 connection.begin()
                 connection.execute(_schema())
+                connection.execute(_sql("views"))
                 connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
                 connection.commit()
                 connection.execute("CHECKPOINT")  # closing does the same, but hides its failure
@@ -139,8 +141,24 @@ def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> N
             raise StoreError(f"{path}: damaged: table {table} has other columns")
 
 
+def create_statements(*, is_archive: bool) -> list[tuple[str, str]]:
+    """Each table and how it is made."""
+    schema = _schema() + (_sql("archive") if is_archive else "")
+    return [(match.group(1), match.group(0)) for match in _TABLE.finditer(schema)]
+
+
+def view_statements() -> list[str]:
+    """How the views are made, on tables or on views that stand for them."""
+    schema = _schema()
+    return [schema[schema.index(_VIEW) :], _sql("views")]
+
+
 def _schema() -> str:
-    return (files("replay") / "sql" / "schema.sql").read_text()
+    return _sql("schema")
+
+
+def _sql(name: str) -> str:
+    return (files("replay") / "sql" / f"{name}.sql").read_text()
 
 
 @cache

@@ -19,13 +19,13 @@ from processor.app.interpret import (
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
 from processor.app.policies import NO_POLICIES, Policies
-from processor.app.reduce import reduce
 from processor.app.supersession import BY_DEFAULT, Supersessions
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
 from processor.engine.rules_version import CURRENT_RULES
 from processor.evidence.fold import Refused
 from processor.interpreter.port import Interpreted
+from processor.render.reduce import reduce
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX
 from schemas.derived import DerivedEvent

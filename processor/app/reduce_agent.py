@@ -18,10 +18,10 @@ import structlog
 from processor.app.fetched import BatchProblem, problem_of
 from processor.app.messages import Delivered
 from processor.app.progress import FoldProgress
-from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import RefusalReason
 from processor.evidence.fold import Refused as FoldRefused
+from processor.render.reduce import reduce
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent

@@ -46,7 +46,7 @@ def on_conversation(
     """Give a command the options that name a conversation at a turn, and `--json`."""
 
     @click.option(
-        "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The store."
+        "--db", type=click.Path(path_type=Path), required=True, help="A store or an archive."
     )
     @click.option("--conversation", "conversation_id", required=True)
     @click.option("--tenant", "tenant_id", default="default", show_default=True)

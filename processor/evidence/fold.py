@@ -20,6 +20,7 @@ from processor.engine.fold import (
     Refused,
     atom_source,
     derived,
+    refusal_reason,
 )
 from processor.engine.fold import advance as engine_advance
 from processor.engine.implied import (
@@ -42,7 +43,7 @@ from schemas.log import LogEvent, OperationsAppended
 from schemas.operations import Revise
 from schemas.policy import Act
 
-__all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold"]
+__all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold", "refusal_reason"]
 
 SIDES_MAX = REFERENCES_MAX
 """How many records of one holding a new one is in dispute with, the newest."""

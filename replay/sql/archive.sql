@@ -12,7 +12,8 @@ CREATE TABLE IF NOT EXISTS messages (
     conversation_id VARCHAR,
     key BLOB,
     headers STRUCT("name" VARCHAR, "value" BLOB)[] NOT NULL,
-    value BLOB                          -- null is a tombstone
+    value BLOB,                         -- null is a tombstone
+    hash VARCHAR NOT NULL               -- of everything above that the broker gave
 );
 
 CREATE TABLE IF NOT EXISTS copied (

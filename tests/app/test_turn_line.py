@@ -10,11 +10,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from processor.app.interpret import AlreadyInLog, DeadLetterClass, Unusable, interpret
 from processor.app.messages import Delivered
 from processor.app.metrics import Gauge, Metrics
-from processor.app.reduce import reduce
 from processor.app.reduce_agent import Folded
 from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused
+from processor.render.reduce import reduce
 from schemas.wire import decode_utterance
 
 SECRET = "the launch code is 0000"

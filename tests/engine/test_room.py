@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from processor.app.interpret import interpret
-from processor.app.reduce import reduce
 from processor.engine import room
 from processor.engine.conversation import Conversation
 from processor.engine.retraction import affected_closure
+from processor.render.reduce import reduce
 from schemas.derived import Outcome, RetractionImpact, VerdictEvent
 from schemas.wire import decode_utterance
 

@@ -16,9 +16,9 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.messages import OPERATIONS, UTTERANCES, derived_messages, log_message
 from processor.app.partitions import partition_of
-from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused, advance
+from processor.render.reduce import reduce
 from replay.store import Store
 from schemas.ids import conversation_key
 from schemas.log import LogEvent

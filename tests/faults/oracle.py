@@ -29,12 +29,12 @@ from processor.app.messages import (
     derived_messages,
 )
 from processor.app.partitions import partition_of
-from processor.app.reduce import reduce
 from processor.app.reduce_agent import read_log_event
 from processor.app.utterance_reader import UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused
 from processor.interpreter.port import Interpreted
+from processor.render.reduce import reduce
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent

@@ -19,8 +19,8 @@ from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
 from processor.app.policies import NO_POLICIES, Policies
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused as NotFolded
-from processor.engine.fold import advance
+from processor.evidence.fold import Refused as NotFolded
+from processor.evidence.fold import advance
 from processor.interpreter.port import Interpreted, Reading, Refused, Unreadable
 from schemas.contract import OPERATIONS_MAX
 from schemas.log import Interpretation, LogEvent

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from processor.app.policies import Policies
-from processor.engine.fold import advance
 from processor.engine.record import RecordKind
+from processor.evidence.fold import advance
 from processor.render.active import render_active
 from processor.render.context import render_context
 from schemas.log import CandidateAppended, OperationsAppended, RejectionCode

@@ -15,7 +15,7 @@ import orjson
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Advanced, advance
+from processor.evidence.fold import Advanced, advance
 from schemas.log import LogEvent, OperationsAppended
 from schemas.utterance import Utterance
 from schemas.wire import decode_utterance

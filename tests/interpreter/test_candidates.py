@@ -11,7 +11,7 @@ import pytest
 from processor.app.interpret import interpret
 from processor.app.utterance_reader import UtteranceReader
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Folded, fold
+from processor.evidence.fold import Folded, fold
 from processor.interpreter.candidates import match_claims, match_draft, normalised
 from processor.interpreter.matching import EXACT_MATCH, MatchingInterpreter
 from processor.interpreter.port import Interpreted, Reading, Refused, Unreadable

@@ -15,12 +15,12 @@ from processor.app.checkpoints import read_shared_set
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, Delivered, log_message
-from processor.app.reduce import reduce
 from processor.app.shared_folder import SharedFolder
 from processor.app.shared_place import Record
 from processor.app.shared_set import SharedSet
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
 from processor.evidence.fold import Refused
+from processor.render.reduce import reduce
 from replay.batch import Position
 from replay.errors import NotKeptError, StoreBusyError, StoreError
 from replay.sharing import TakenIn

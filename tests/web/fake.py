@@ -15,13 +15,13 @@ from processor.app.conversations import Ours, Owner
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gate_settings import GateSettings
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
-from processor.app.reduce import reduce
 from processor.app.reduce_agent import Folded
 from processor.app.web.server import WebServer
 from processor.app.web.tokens import Scope, TokenLine, new_token
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import advance
 from processor.interpreter.port import Interpreted
+from processor.render.reduce import reduce
 from schemas.http import Readiness
 from schemas.utterance import Utterance
 from schemas.wire import canonical_bytes, decode_utterance

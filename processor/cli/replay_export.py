@@ -1,0 +1,29 @@
+"""`standfast replay export`: an archive as a folder of Parquet segments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from processor.cli.output import write_json
+from replay.parquet import export as export_segments
+
+
+@click.command()
+@click.option("--db", type=click.Path(dir_okay=False, path_type=Path), required=True)
+@click.option(
+    "--parquet", "folder", type=click.Path(file_okay=False, path_type=Path), required=True
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def export(db: Path, folder: Path, as_json: bool) -> int:
+    """Copy a store or an archive into a folder that many processes may read at once.
+
+    Called again, it adds what has come since, in segments of its own.
+    """
+    rows = export_segments(db, folder)
+    if as_json:
+        write_json({"db": str(db), "parquet": str(folder), "rows": rows})
+    else:
+        click.echo(f"{rows:,} rows added to {folder}")
+    return 0

@@ -1,0 +1,1 @@
+"""The audit finds whatever was changed in a store, and nothing else."""
