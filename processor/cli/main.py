@@ -47,6 +47,7 @@ COMMANDS = {
     "tail": "tail",
     "worker": "worker",
     "archive": "archive",
+    "replay": "replay",
     "dead-letters": "dead_letters",
     "token": "token",
 }
