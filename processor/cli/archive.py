@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -11,12 +13,15 @@ import structlog
 
 from processor.app.archive import Copier
 from processor.app.archive_thread import ArchiveThread
+from processor.app.pages.server import Place, serving
+from processor.app.pages.source import Source
 from processor.app.restore import Restorer
 from processor.app.settings import kafka_settings
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
 from processor.cli.output import Progress, complain, write_json
 from processor.cli.produce import CUT_SHORT
+from processor.cli.serve import say_failures, say_where
 from replay.archive_batch import DELETED, Gap
 from replay.archive_reader import ArchiveReader
 
@@ -32,6 +37,18 @@ ARCHIVE_NAME = "archive.duckdb"
     help=f"The same, as DIR/{ARCHIVE_NAME}.",
 )
 @click.option("--until-end", is_flag=True, help="End where the topics ended when it began.")
+@click.option(
+    "--serve",
+    "port",
+    type=click.IntRange(0, 65_535),
+    help="Serve the pages at this port meanwhile.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve them.")
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Who may look at them; see serve --help.",
+)
 @json_option
 @click.pass_context
 def archive(
@@ -40,22 +57,30 @@ def archive(
     db: Path | None,
     out: Path | None,
     until_end: bool,
+    port: int | None,
+    host: str,
+    tokens: Path | None,
     as_json: bool,
 ) -> int:
     """Copy every topic into a DuckDB file, each message once, and follow them until Ctrl-C."""
     if context.invoked_subcommand is not None:
-        if bootstrap or db or out or until_end or as_json:
+        if bootstrap or db or out or until_end or port or tokens or as_json:
             raise BadInputError(f"options come after archive {context.invoked_subcommand}")
         return 0
     path = _path(db, out)
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    if port is None:
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    else:
+        structlog.configure(processors=[say_failures])
+    place = None if port is None else Place(host, port, tokens)
     settings = kafka_settings(bootstrap)
     progress = Progress(shown=True, noun="messages")
 
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
         async with ArchiveThread(path, _say_stopped) as thread:
             copier = Copier(settings, thread, stop, _say_gap, progress.step)
-            reached_end = await copier.copy(until_end=until_end)
+            async with _pages(thread, place, as_json=as_json):
+                reached_end = await copier.copy(until_end=until_end)
         return copier, None if reached_end else stop.by
 
     try:
@@ -106,6 +131,23 @@ def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:
         complain(f"stopped by {ended_by.name}; delete the topics before another try")
         return CUT_SHORT + ended_by
     return 0
+
+
+@asynccontextmanager
+async def _pages(
+    thread: ArchiveThread, place: Place | None, *, as_json: bool
+) -> AsyncIterator[None]:
+    """The pages of what is copied, from within: nobody else can open the file meanwhile."""
+    if place is None:
+        yield
+        return
+    beside = await thread.beside()
+    try:
+        async with serving(Source(thread.path, beside.cursor), place) as address:
+            say_where(address, as_json=as_json)
+            yield
+    finally:
+        beside.close()
 
 
 def _path(db: Path | None, out: Path | None) -> Path:

@@ -48,6 +48,7 @@ COMMANDS = {
     "worker": "worker",
     "archive": "archive",
     "replay": "replay",
+    "serve": "serve",
     "dead-letters": "dead_letters",
     "token": "token",
 }

@@ -1,4 +1,4 @@
-"""`standfast replay report`: a conversation as a page, in one file that asks nobody for anything."""
+"""`standfast replay report`: a conversation as a page in one file that asks for nothing else."""
 
 from __future__ import annotations
 

@@ -129,9 +129,7 @@ def _record(record: Record, versions: list[Version]) -> Json:
         "op": record.op,
         "versions": [list(version) for version in versions],
         "links": [[link.support.position, link.kind, link.turn] for link in dated_links(record)],
-        "attacks": [
-            [entry.by, entry.turn] for entry in record.happened(Happening.ATTACKED)
-        ],
+        "attacks": [[entry.by, entry.turn] for entry in record.happened(Happening.ATTACKED)],
         "trail": [
             [entry.turn, entry.happening, entry.op, entry.by, entry.speaker, entry.value]
             for entry in record.trail
@@ -161,9 +159,7 @@ def _kind(event: LogEvent) -> str:
 def _tell(told: Json, event: DerivedEvent) -> None:
     match event:
         case TurnEvent():
-            told["refused"] = [
-                [each.index, each.code, each.reason] for each in event.rejections
-            ]
+            told["refused"] = [[each.index, each.code, each.reason] for each in event.rejections]
             told["notes"] = [note.text for note in event.notes]
             told["ungrounded"] = event.ungrounded
             if event.failed is not None:

@@ -26,19 +26,24 @@ class Page(NamedTuple):
     policy: str
 
 
-def report_page(data: bytes, title: str, *, live: str | None = None) -> Page:
+def report_page(
+    data: bytes, title: str, *, live: str | None = None, home: str | None = None
+) -> Page:
     """The page that shows these data, which are JSON.
 
-    `live` is the address of the events that say that there is more; without it the page asks
-    nobody for anything.
+    `live` is where a server has the same data as they grow; without it the page asks nobody for
+    anything. `home` is where the list of the other conversations is.
     """
     policy = _policy("'self'" if live is not None else "'none'")
     parts = {
         "TITLE": escape(title),
         "POLICY": escape(policy),
-        "STYLE": _style(),
+        "STYLE": style(),
         "SCRIPT": _script(),
         "LIVE": escape(live or ""),
+        "HOME": ""
+        if home is None
+        else f'<p class="home"><a href="{escape(home)}">Conversations</a></p>',
         "DATA": inert(data.decode()),
     }
     return Page(fill(_read("report.html"), parts).encode(), policy)
@@ -73,7 +78,7 @@ def _policy(connect: str) -> str:
         [
             "default-src 'none'",
             f"script-src {content_hash(_script())}",
-            f"style-src {content_hash(_style())}",
+            f"style-src {content_hash(style())}",
             f"connect-src {connect}",
             "base-uri 'none'",
             "form-action 'none'",
@@ -88,7 +93,8 @@ def _script() -> str:
 
 
 @cache
-def _style() -> str:
+def style() -> str:
+    """The styles, of this page and of the lists beside it."""
     return _read("report.css")
 
 

@@ -73,10 +73,14 @@ def _operations(
     if turn % 3 == 0:
         guess = f"{chance.choice(_GUESSES)}."
         assumed = record("a", "Nothing else changed in that hour.")
-        operations.append({"op": "hypothesize", **record("h", guess), "premises": [*some(2), assumed]})
+        operations.append(
+            {"op": "hypothesize", **record("h", guess), "premises": [*some(2), assumed]}
+        )
     if turn % 4 == 1 and hypotheses:
         evidence = record("e", "A second look points the same way.")
-        operations.append({"op": "support", "target": chance.choice(hypotheses), "evidence": evidence})
+        operations.append(
+            {"op": "support", "target": chance.choice(hypotheses), "evidence": evidence}
+        )
     if turn % 11 == 5 and hypotheses:
         evidence = record("e", "It also happens where that cannot be the cause.")
         operations.append({"op": "undermine", "target": hypotheses[0], "evidence": evidence})
@@ -86,7 +90,12 @@ def _operations(
     if turn % 13 == 0 and hypotheses:
         decision = record("d", "Roll the change back and watch for an hour.")
         operations.append(
-            {"op": "resolve", "target": hypotheses[-1], "mode": "authoritative", "decision": decision}
+            {
+                "op": "resolve",
+                "target": hypotheses[-1],
+                "mode": "authoritative",
+                "decision": decision,
+            }
         )
     if turn % 16 == 2:
         operations.append({"op": "question", "question": f"q{turn}", "text": "What sets it off?"})

@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.software import OPTIONS, program
 
-
 WAIT_MS_MAX = 10_000
 
 

@@ -57,7 +57,7 @@ def test_long():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A small project with our fixtures and configuration, data, and what seems Kafka and Chromium."""
+    """A small project with our fixtures and configuration, data, and what seems the software."""
     tests = tmp_path / "tests"
     tests.mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)

@@ -1,7 +1,8 @@
-"""The data of a page: every turn in it is what the engine says of that turn; hostile text is data."""
+"""The data of a page: every turn is what the engine says of it; hostile text is data."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import subprocess
@@ -65,7 +66,7 @@ def _agrees(told: Told) -> int:
 
 
 def test_every_turn_is_what_the_engine_said_of_it() -> None:
-    """Standing, grade, dispute, links and open problems of every turn are those of the live state."""
+    """Standing, grade, dispute, links and open problems are those of the live state."""
     assert sum(_agrees(told_at_random(seed)) for seed in range(40)) > 700
 
 
@@ -82,7 +83,7 @@ def test_versions_of_a_record_follow_one_another() -> None:
             versions = record["versions"]
             assert versions[0][0] == record["turn"]
             assert versions[-1][1] is None
-            for before, after in zip(versions, versions[1:], strict=False):
+            for before, after in itertools.pairwise(versions):
                 assert before[1] == after[0] > before[0]
                 assert before[2:] != after[2:]
 
@@ -110,7 +111,9 @@ def test_the_bytes_are_the_same_under_every_hash_seed() -> None:
     assert len(printed[0].splitlines()) == 8
 
 
-HOSTILE = "</script><script>alert(1)</script><!--<script><img src=x onerror=alert(2)>&lt;\u2028\u2029"
+HOSTILE = (
+    "</script><script>alert(1)</script><!--<script><img src=x onerror=alert(2)>&lt;\u2028\u2029"
+)
 
 
 def hostile() -> Told:

@@ -22,7 +22,7 @@ TEXT_ON = {
     "on-primary": ("falls",),
     "paper": ("ink",),
     "card": ("bad",),
-    **{look: ("card", "sunk") for look in LOOKS},
+    **dict.fromkeys(LOOKS, ("card", "sunk")),
 }
 GRAPHICS_ON = {
     "control": ("paper", "card"),
@@ -34,7 +34,7 @@ GRAPHICS_ON = {
     "good": ("card", "present"),
     "bad": ("card", "present"),
     "unsure": ("card", "present"),
-    **{look: ("card", "sunk", "present", "falls-wash") for look in LOOKS},
+    **dict.fromkeys(LOOKS, ("card", "sunk", "present", "falls-wash")),
 }
 
 
