@@ -66,7 +66,8 @@ def sign_in_page(wrong: bool) -> str:
     problem = '<p class="bad" role="alert">This token opens nothing here.</p>' if wrong else ""
     body = f"""<form class="card sign-in" method="post" action="/sign-in">
 <label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+<input id="token" name="token" type="text" autocomplete="off" spellcheck="false"
+ required autofocus>
 {problem}<button type="submit" class="primary">Open</button></form>"""
     return _page("standfast", "A token opens the conversations of its tenant.", body)
 
