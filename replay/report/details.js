@@ -58,7 +58,7 @@ function fillAttention(card, model, actions, turn) {
   put(card,
     html("h2", { id: "record-title" }, shaky.length + open.length === 0 ? "All of it stands" : "Worth a look"),
     shaky.length > 0 && [html("h3", {}, "Standing, but no longer grounded"), html("ul", { class: "lines" }, shaky.slice(0, 6).map(([, record]) => recordLine(model, actions, record.id, turn))), more(shaky.length - 6)],
-    open.length > 0 && [html("h3", {}, "Open questions"), html("ul", { class: "lines" }, open.slice(-4).map((problem) => html("li", {}, recordButton(model, actions, problem.id, turn), html("span", { class: "claim" }, problem.text)))), more(open.length - 4)],
+    open.length > 0 && [html("h3", {}, "Still open"), html("ul", { class: "lines" }, open.slice(-4).map((problem) => html("li", {}, recordButton(model, actions, problem.id, turn), html("span", { class: "claim" }, problem.text)))), more(open.length - 4)],
     html("p", { class: "hint" }, "Choose a mark on the map or a row of the list to see what it rests on, what rests on it, and what would fall with it."),
   );
 }
