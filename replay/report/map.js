@@ -174,7 +174,7 @@ function drawMap(model, placed, layout, view, left, right) {
     .filter(([from, to]) => Math.max(from.x, to.x) > left - MARGIN && Math.min(from.x, to.x) < right + MARGIN)
     .slice(0, LINKS_MAX)
     .sort((a, b) => (b[3] === "quiet") - (a[3] === "quiet"));
-  nodes.push(svg("g", { class: lit === null && selected === null ? "links" : "links chosen", "aria-hidden": "true" }, links.map((each) => link(...each))));
+  nodes.push(svg("g", { class: lit === null && !selected?.record ? "links" : "links chosen", "aria-hidden": "true" }, links.map((each) => link(...each))));
   const near = selected?.record ? around(model, selected.record, turn) : null;
   for (const item of placed.items) {
     if (item.turn <= turn && within(item)) nodes.push(mark(model, placed, item, view, near));
