@@ -22,7 +22,7 @@ from tests.kafka.fetch import on_build_server
 from tests.kafka.software import KEPT_LOGS, NEED_KAFKA
 from tests.kafka.software import missing as kafka_is_missing
 
-pytest_plugins = ["tests.kafka.fixtures", "tests.browser.fixtures"]
+pytest_plugins = ["tests.kafka.fixtures"]
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED_DATA = Path(os.environ.get("STANDFAST_SHARED_DATA", ROOT.parent / "shared" / "data"))

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from processor.scenarios import utterances
 from replay.report.page import report_page
 from tests.browser.conversations import busy
-from tests.browser.fixtures import Opened, OpenPage
+from tests.browser.opened import Opened, OpenPage
 from tests.replay.test_report_data import HOSTILE, hostile
 from tests.replay.told import Told, tell, told_at_random
 

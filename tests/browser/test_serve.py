@@ -9,7 +9,7 @@ import pytest
 from processor.app.web.tokens import Scope, new_token
 from schemas.wire import canonical_bytes
 from tests.app.test_one_process import run, statement
-from tests.browser.fixtures import OpenPage
+from tests.browser.opened import OpenPage
 from tests.web.pages import served
 
 pytestmark = pytest.mark.browser

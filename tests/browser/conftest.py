@@ -1,45 +1,22 @@
 """Fixtures that give a page in a real browser, one browser for all the tests in this folder.
 
 A browser is driven from an event loop that runs as long as it does, so it must be gone before a
-test elsewhere runs a loop of its own: hence the scope.
+test elsewhere runs a loop of its own: hence the scope, and hence the place, as a package's fixture
+ends with the package only if it stands there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.opened import Opened, OpenPage
 from tests.browser.software import OPTIONS, program
 
 WAIT_MS_MAX = 10_000
-
-
-@dataclass
-class Opened:
-    """A page, and everything that it asked for or complained of."""
-
-    page: Page
-    complaints: list[str] = field(default_factory=list)
-    requests: list[str] = field(default_factory=list)
-
-    def listen(self) -> None:
-        """Note errors, messages on the console, dialogs, and requests."""
-        self.page.on("console", lambda message: self.complaints.append(message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-
-        def refuse(dialog: object) -> None:
-            self.complaints.append(f"dialog: {dialog}")
-            dialog.dismiss()  # type: ignore[attr-defined]
-
-        self.page.on("dialog", refuse)
-
-
-OpenPage = Callable[..., Opened]
 
 
 @pytest.fixture(scope="package")
