@@ -16,7 +16,7 @@ ARGS ?=
 IN_PARALLEL := -n 2 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka test test-full test-model bench lint lock schemas clean
+.PHONY: help setup demo kafka browser test test-full test-model bench lint lock schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,10 +46,13 @@ kafka: $(KAFKA) ## fetch Apache Kafka for the tests; needs Java 17 or newer, and
 $(KAFKA): deploy/kafka/pom.xml tests/kafka/fetch.py | setup
 	@$(BIN)/python -m tests.kafka.fetch
 
-test: setup kafka ## run the tests; the end of the output says what was left out and why
+browser: setup ## install Debian's Chromium for the tests, if there is none and you are root
+	@$(BIN)/python -m tests.browser.fetch
+
+test: setup kafka browser ## run the tests; the end of the output says what was left out and why
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(if $(ARGS),$(ARGS),--cov)
 
-test-full: setup kafka ## the same with long tests and many more random cases
+test-full: setup kafka browser ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
 # A small model on this machine, whose packages are apart and whose server takes minutes to build;

@@ -11,26 +11,28 @@ from __future__ import annotations
 import gc
 import hashlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
-from processor.evidence.fold import Refused, advance
+from processor.evidence.fold import Folded, Refused, advance, fold
 from replay.errors import NotKeptError, StoreError
 from schemas.ids import conversation_key
+from schemas.log import LogEvent
 from schemas.wire import decode_log_event
 
 SETUP_TYPE = "standfast.setup.v1"
 PAGE_EVENTS = 500
 """Events that are read at once, so that a long log is never in memory as a whole."""
 _EVERY_TURN = 2**63 - 1
+Came = TypeVar("Came")
 
 
 @final
@@ -78,6 +80,12 @@ class ConversationReader:
                 return conversation
         self._check_end(conversation)
         return conversation if turn is None and conversation.sequence > 0 else None
+
+    def told(self, conversation: Conversation) -> Iterator[tuple[LogEvent, Folded]]:
+        """Fold what the log has beyond the conversation, and give what came of each event."""
+        for stored in self.events(conversation.sequence):
+            yield self._take(conversation, stored, fold)
+        self._check_end(conversation)
 
     def _at_the_start(self, bounds: Bounds | None) -> Conversation | None:
         """What a setup leaves, or nothing at all: what was only checked is no part of it."""
@@ -151,18 +159,28 @@ class ConversationReader:
             raise self._bad_snapshot(sequence, "it disagrees with the log event it was taken at")
 
     def _fold(self, conversation: Conversation, stored: StoredEvent) -> None:
+        self._take(conversation, stored, advance)
+
+    def _take(
+        self,
+        conversation: Conversation,
+        stored: StoredEvent,
+        how: Callable[[Conversation, LogEvent], Came | Refused],
+    ) -> tuple[LogEvent, Came]:
         self._check_bytes(stored)
         if stored.sequence > conversation.sequence + 1:
             raise self._missing(conversation.sequence + 1)
         try:
-            refused = advance(conversation, decode_log_event(stored.event))
+            event = decode_log_event(stored.event)
+            came = how(conversation, event)
         except ValueError as invalid:
             raise self._bad_event(stored.sequence, f"cannot be read: {invalid}") from invalid
-        if isinstance(refused, Refused):
-            raise self._bad_event(stored.sequence, f"does not fold: {refused.reason}")
+        if isinstance(came, Refused):
+            raise self._bad_event(stored.sequence, f"does not fold: {came.reason}")
         wrong = _disagreement(conversation, stored)
         if wrong is not None:
             raise self._bad_event(stored.sequence, f"was altered: its {wrong} is another")
+        return event, came
 
     def _check_bytes(self, stored: StoredEvent) -> None:
         if hashlib.sha256(stored.event).hexdigest() != stored.record_hash:

@@ -247,11 +247,14 @@ class Store:
         try:
             if self._batch.has(key):
                 self.flush()
-            reader = ConversationReader(self._connection, self.path, tenant_id, conversation_id)
-            return reader.at(turn, bounds)
+            return self.reader(tenant_id, conversation_id).at(turn, bounds)
         except StoreError:
             self.flush()  # one damaged conversation must not cost what waits of the others
             raise
+
+    def reader(self, tenant_id: str, conversation_id: str) -> ConversationReader:
+        """Reads one conversation event by event; what waits to be written is not seen."""
+        return ConversationReader(self._connection, self.path, tenant_id, conversation_id)
 
     def beside(self) -> duckdb.DuckDBPyConnection:
         """A connection for another thread, which sees what was written when it asks."""

@@ -1,7 +1,8 @@
 """What every test shares: Hypothesis profiles, the public data, and what a run leaves out.
 
 A test that cannot or should not run is left out by name and reason at the end of the output; it is
-never counted as skipped. On a build server (`CI` set) the data and Apache Kafka must be there.
+never counted as skipped. On a build server (`CI` set) the data, Apache Kafka and a browser must be
+there.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.browser.software import NEED_BROWSER
+from tests.browser.software import missing as browser_is_missing
 from tests.kafka.fetch import on_build_server
 from tests.kafka.software import KEPT_LOGS, NEED_KAFKA
 from tests.kafka.software import missing as kafka_is_missing
@@ -51,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to run on a build server without the public data, or without Apache Kafka."""
+    """Refuse to run on a build server without the public data, Apache Kafka or a browser."""
     if not on_build_server():
         return
     if not _data_is_there():
@@ -59,10 +62,11 @@ def pytest_configure(config: pytest.Config) -> None:
             f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
             "without the tests that need it"
         )
-    if (reason := kafka_is_missing()) is not None:
-        raise pytest.UsageError(
-            f"CI is set, but {reason}; CI must not pass without the tests that need it"
-        )
+    for reason in (kafka_is_missing(), browser_is_missing()):
+        if reason is not None:
+            raise pytest.UsageError(
+                f"CI is set, but {reason}; CI must not pass without the tests that need it"
+            )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -123,13 +127,19 @@ def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
         yield LeftOut("data", f"there is no benchmark data at {SHARED_DATA}")
     if (reason := kafka_is_missing()) is not None:
         yield LeftOut("kafka", reason)
+    if (reason := browser_is_missing()) is not None:
+        yield LeftOut("browser", reason)
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):
         yield LeftOut("thorough", "they take long; make test-full runs them")
 
 
-_FIXTURES_OF = {"data": frozenset({"shared_data"}), "kafka": NEED_KAFKA}
+_FIXTURES_OF = {
+    "data": frozenset({"shared_data"}),
+    "kafka": NEED_KAFKA,
+    "browser": NEED_BROWSER,
+}
 """Using one of these fixtures says the same as the mark."""
 
 

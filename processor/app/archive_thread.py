@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, final
 
+import duckdb
+
 from processor.app.archive_fold import ArchiveFold
 from processor.app.messages import OPERATIONS
 from replay.archive import Archive
@@ -52,6 +54,10 @@ class ArchiveThread:
     async def copied(self) -> dict[Place, CopiedTo]:
         """Up to where each partition is copied."""
         return await self._run(self._archive.copied)
+
+    async def beside(self) -> duckdb.DuckDBPyConnection:
+        """A connection for another thread, which sees what is written when it asks."""
+        return await self._run(self._archive.store.beside)
 
     async def write(self, batch: MessageBatch) -> None:
         """Return when the batch is on the disk, and what it has of the log is folded."""

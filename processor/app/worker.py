@@ -88,15 +88,7 @@ class Worker:
         )
         self._publisher = Publisher(self._connection, settings.group, store, place)
         self._regular: list[asyncio.Task[None]] = []
-        self._interpret = InterpretAgent(
-            log=self._kafka_log,
-            dead_letters=self._kafka_log,
-            interpreter=interpreter,
-            policies=read_policies(settings.policies),
-            supersessions=Supersessions(settings.supersession, settings.supersession_of_tenants),
-            outage_patience_s=outage_patience_s,
-            on_endpoint=self.note_endpoint,
-        )
+        self._interpret = self._new_interpret(interpreter, outage_patience_s)
         self._dispatcher = Dispatcher(
             running_max=settings.calls_max,
             running_per_tenant_max=settings.calls_per_tenant_max,
@@ -117,6 +109,20 @@ class Worker:
             folded=folded,
             address=settings.canonical_url,
             peers=settings.peers,
+        )
+
+    def _new_interpret(
+        self, interpreter: Interpreter | None, outage_patience_s: float
+    ) -> InterpretAgent:
+        settings = self.settings
+        return InterpretAgent(
+            log=self._kafka_log,
+            dead_letters=self._kafka_log,
+            interpreter=interpreter,
+            policies=read_policies(settings.policies),
+            supersessions=Supersessions(settings.supersession, settings.supersession_of_tenants),
+            outage_patience_s=outage_patience_s,
+            on_endpoint=self.note_endpoint,
         )
 
     def _new_app(self) -> App:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -32,6 +34,18 @@ ARCHIVE_NAME = "archive.duckdb"
     help=f"The same, as DIR/{ARCHIVE_NAME}.",
 )
 @click.option("--until-end", is_flag=True, help="End where the topics ended when it began.")
+@click.option(
+    "--serve",
+    "port",
+    type=click.IntRange(0, 65_535),
+    help="Serve the pages at this port meanwhile.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to serve them.")
+@click.option(
+    "--tokens",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Who may look at them; see serve --help.",
+)
 @json_option
 @click.pass_context
 def archive(
@@ -40,11 +54,14 @@ def archive(
     db: Path | None,
     out: Path | None,
     until_end: bool,
+    port: int | None,
+    host: str,
+    tokens: Path | None,
     as_json: bool,
 ) -> int:
     """Copy every topic into a DuckDB file, each message once, and follow them until Ctrl-C."""
     if context.invoked_subcommand is not None:
-        if bootstrap or db or out or until_end or as_json:
+        if bootstrap or db or out or until_end or port or tokens or as_json:
             raise BadInputError(f"options come after archive {context.invoked_subcommand}")
         return 0
     path = _path(db, out)
@@ -55,7 +72,8 @@ def archive(
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
         async with ArchiveThread(path, _say_stopped) as thread:
             copier = Copier(settings, thread, stop, _say_gap, progress.step)
-            reached_end = await copier.copy(until_end=until_end)
+            async with _pages(thread, port, host, tokens, as_json=as_json):
+                reached_end = await copier.copy(until_end=until_end)
         return copier, None if reached_end else stop.by
 
     try:
@@ -106,6 +124,19 @@ def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:
         complain(f"stopped by {ended_by.name}; delete the topics before another try")
         return CUT_SHORT + ended_by
     return 0
+
+
+@asynccontextmanager
+async def _pages(
+    thread: ArchiveThread, port: int | None, host: str, tokens: Path | None, *, as_json: bool
+) -> AsyncIterator[None]:
+    if port is None:
+        yield
+        return
+    from processor.cli.serve import serving_beside  # a fifth of the time this command starts in
+
+    async with serving_beside(thread, host, port, tokens, as_json=as_json):
+        yield
 
 
 def _path(db: Path | None, out: Path | None) -> Path:

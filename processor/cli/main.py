@@ -47,6 +47,8 @@ COMMANDS = {
     "tail": "tail",
     "worker": "worker",
     "archive": "archive",
+    "replay": "replay",
+    "serve": "serve",
     "dead-letters": "dead_letters",
     "token": "token",
     "usage": "usage",

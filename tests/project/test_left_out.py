@@ -1,4 +1,4 @@
-"""A run says what it leaves out; a build server does not accept that data or Kafka is missing."""
+"""A run says what it leaves out; a build server accepts no missing data, Kafka or browser."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def test_with_kafka(start_kafka):
     """It needs Apache Kafka, which using the fixture says."""
 
 
+@pytest.mark.browser
+def test_marked_as_browser():
+    """It needs a browser, which its mark says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -52,17 +57,20 @@ def test_long():
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A small project with our shared fixtures and configuration, data, and what seems Kafka."""
+    """A small project with our fixtures and configuration, data, and what seems the software."""
     tests = tmp_path / "tests"
     tests.mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copy(ROOT / "tests" / "conftest.py", tests)
-    shutil.copytree(ROOT / "tests" / "kafka", tests / "kafka")
+    for software in ("kafka", "browser"):
+        without = shutil.ignore_patterns("test_*")
+        shutil.copytree(ROOT / "tests" / software, tests / software, ignore=without)
     (tests / "test_small.py").write_text(_TESTS)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "set.json").write_text("[]")
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "fetched").touch()
+    _pretend(tmp_path / "chromium", "exit 1")
     for version in ("11", "17"):
         _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
     return tmp_path
@@ -70,7 +78,11 @@ def project(tmp_path: Path) -> Path:
 
 def _pretend_java(program: Path, version: str) -> None:
     program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}.0.1\"' >&2\n")
+    _pretend(program, f"echo 'openjdk version \"{version}.0.1\"' >&2")
+
+
+def _pretend(program: Path, does: str) -> None:
+    program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755)
 
 
@@ -80,6 +92,7 @@ def _run(
     data: str = "data",
     kafka: str = "kafka",
     java: str = "java17",
+    browser: str = "chromium",
     ci: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -90,6 +103,7 @@ def _run(
             "STANDFAST_SHARED_DATA": str(project / data),
             "STANDFAST_TEST_KAFKA": str(project / kafka),
             "JAVA_HOME": str(project / java),
+            "STANDFAST_TEST_CHROMIUM": str(project / browser),
             "CI": ci,
         },
         capture_output=True,
@@ -102,7 +116,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "3 passed, 4 deselected" in run.stdout
+    assert "4 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -130,7 +144,7 @@ def test_a_laptop_without_kafka_passes_and_says_so(
     """Without Apache Kafka its tests are left out by name, with the reason and what to do."""
     run = _run(project, kafka=kafka, java=java, ci="")
     assert run.returncode == 0, run.stdout
-    assert "3 passed, 4 deselected" in run.stdout
+    assert "4 passed, 4 deselected" in run.stdout
     assert "2 marked 'kafka': " in run.stdout
     assert reason in run.stdout
 
@@ -147,11 +161,27 @@ def test_a_build_server_without_kafka_fails(
     assert "passed" not in run.stdout
 
 
+def test_a_laptop_without_a_browser_passes_and_says_so(project: Path) -> None:
+    """Without Chromium its tests are left out by name, with the reason and what to do."""
+    run = _run(project, browser="missing", ci="")
+    assert run.returncode == 0, run.stdout
+    assert "5 passed, 3 deselected" in run.stdout
+    assert "1 marked 'browser': there is no Chromium; make browser" in run.stdout
+
+
+def test_a_build_server_without_a_browser_fails(project: Path) -> None:
+    """With CI set, a missing browser ends the run before any test."""
+    run = _run(project, browser="missing", ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but there is no Chromium" in run.stderr
+    assert "passed" not in run.stdout
+
+
 def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
-    """With data and Kafka there, only measurements and long tests are left out."""
+    """With all of it there, only measurements and long tests are left out."""
     run = _run(project, ci="true")
     assert run.returncode == 0, run.stdout
-    assert "5 passed, 2 deselected" in run.stdout
+    assert "6 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
@@ -159,6 +189,6 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
     run = _run(project, "--bench", "--thorough", ci="")
-    assert "7 passed" in run.stdout
+    assert "8 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout

@@ -46,6 +46,8 @@ class Kind(Enum):
     REBALANCING = _What(503, "nobody can be asked about the conversation just now")
     BUSY = _What(503, "too many requests wait")
     NOT_FOLDED_YET = _What(503, "the utterance that was to be waited for is not folded yet")
+    BEING_WRITTEN = _What(503, "another process is writing the store just now")
+    UNUSABLE = _What(500, "what was stored of this cannot be used; the log of the server says why")
     OTHER = _What(0, "the request cannot be served")
 
     @property

@@ -61,7 +61,6 @@ class WebServer:
             app = web.Application(
                 middlewares=[problems], client_max_size=self._settings.body_bytes_max
             )
-            app.on_response_prepare.append(_name_no_versions)
             health = Health(self._conversations)
             _watch(stack, health.watch())
             app.add_routes(
@@ -73,7 +72,8 @@ class WebServer:
                     *await self._gate_routes(stack),
                 ]
             )
-            await self._listen(stack, app)
+            host, port = self._settings.listen_host, self._settings.listen_port
+            self.port = await listen(stack, app, host, port)
             self._stack = stack.pop_all()
         _log.info("listening", host=self._settings.listen_host, port=self.port)
         return self
@@ -97,21 +97,23 @@ class WebServer:
         forwarder = await stack.enter_async_context(Forwarder())
         return Gate(settings, self._conversations, tokens, forwarder).routes()
 
-    async def _listen(self, stack: AsyncExitStack, app: web.Application) -> None:
-        runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS_MAX, **_NO_ACCESS_LOG)
-        await runner.setup()
-        stack.push_async_callback(runner.cleanup)
-        requests, loop = runner.server, asyncio.get_running_loop()
-        assert requests is not None
-        host, port = self._settings.listen_host, self._settings.listen_port
-        try:
-            listening = await loop.create_server(
-                lambda: _Connection(requests, loop=loop, **_NO_ACCESS_LOG), host, port
-            )
-        except OSError as taken:
-            raise SettingsError(f"cannot listen on {host}:{port}: {taken.strerror}") from taken
-        stack.callback(listening.close)
-        self.port = listening.sockets[0].getsockname()[1]
+
+async def listen(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> int:
+    """Serve until the stack is closed; gives the port. Raises SettingsError."""
+    app.on_response_prepare.append(_name_no_versions)
+    runner = web.AppRunner(app, shutdown_timeout=SHUTDOWN_SECONDS_MAX, **_NO_ACCESS_LOG)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    requests, loop = runner.server, asyncio.get_running_loop()
+    assert requests is not None
+    try:
+        listening = await loop.create_server(
+            lambda: _Connection(requests, loop=loop, **_NO_ACCESS_LOG), host, port
+        )
+    except OSError as taken:
+        raise SettingsError(f"cannot listen on {host}:{port}: {taken.strerror}") from taken
+    stack.callback(listening.close)
+    return int(listening.sockets[0].getsockname()[1])
 
 
 @final

@@ -1,0 +1,1 @@
+"""The pages of conversations over HTTP: `standfast serve`, and `archive --serve`."""
