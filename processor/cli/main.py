@@ -54,7 +54,6 @@ COMMANDS = {
     "usage": "usage",
     "evaluate": "evaluate",
     "memory": "memory",
-    "replay": "replay",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""
