@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from processor.engine.record import Happening, Record
 from processor.engine.state import State
+from processor.engine.verify import verify_fallen
 from processor.render.context import problem_entry, record_entry
-from processor.render.explanation import explain_record
+from processor.render.explanation import explain
 from processor.render.lines import Entry, Section, written
 from schemas.derived import Standing
 
@@ -32,6 +33,8 @@ def render_active(
     records = list(state.records.values())
     standing = [record for record in records if record.stands]
     sound = [r for r in standing if r.core_grounded and r.id not in state.disputed]
+    fallen = [r for r in standing if not r.core_grounded and r.id not in state.disputed]
+    why = verify_fallen(state, [r.id for r in fallen])
     asked = dict.fromkeys(first)
 
     def shown(record: Record, rank: int) -> Entry:
@@ -48,13 +51,8 @@ def render_active(
         Section(
             "No longer grounded, do not rely on these",
             [
-                Entry(
-                    f"- {explain_record(state, r.id)}",
-                    _FIRST if r.id in asked else _FALLEN,
-                    r.turn,
-                )
-                for r in standing
-                if not r.core_grounded and r.id not in state.disputed
+                Entry(f"- {explain(r, why[r.id])}", _FIRST if r.id in asked else _FALLEN, r.turn)
+                for r in fallen
             ],
         ),
         Section(

@@ -21,7 +21,12 @@ _FAILURES_TOLD = 3
 def explain_record(state: State, id_: str) -> str:
     """One sentence about a record, without its claim. Raises UnknownRecordError."""
     record = find_record(state, id_)
-    return one_line(_explained(record, verify_record(state, id_)))
+    return explain(record, verify_record(state, id_))
+
+
+def explain(record: Record, verdict: Verdict) -> str:
+    """The same with the verdict on the record at hand."""
+    return one_line(_explained(record, verdict))
 
 
 def _explained(record: Record, verdict: Verdict) -> str:

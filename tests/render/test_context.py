@@ -182,3 +182,17 @@ def test_the_active_view_chooses_what_was_asked_about_first() -> None:
     text = render_active(state, budget_tokens=220, first=("o5", "o10", "h2"))
     for line in ("- o10 (ann)", "- h2 (ann)", "- o5, withdrawn at turn"):
         assert any(shown.startswith(line) for shown in text.splitlines()), text
+
+
+def test_a_long_chain_that_fell_is_explained_in_one_walk() -> None:
+    """Each of two thousand records names what fell below it, and that costs no walk of its own."""
+    given = Given()
+    given.say(observe("r0"))
+    for start in range(1, 2_001, 200):
+        chain = [observe(f"r{n}", f"r{n - 1}") for n in range(start, start + 200)]
+        given.say(*chain)
+    given.say(revise("r0", inline("n")))
+    lines = render_active(given.conversation.state).splitlines()
+    assert sum("is no longer grounded: r0 was withdrawn at turn 12" in line for line in lines) == (
+        2_000
+    )
