@@ -12,16 +12,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, final
-
-import orjson
+from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import dump, load
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
-from replay.audit.derived import Stray, compare_derived, own_place_differs, stray
-from replay.audit.rows import DerivedRow, Key, LogRow, SnapshotRow
+from replay.audit.derived import Stray, compare_derived, digest_told, own_place_differs, stray
+from replay.audit.rows import Ahead, DerivedRow, Key, LogRow, SnapshotRow
 from replay.audit.snapshots import compare_snapshot, decompressed
 from replay.divergence import Divergence, Where, changed, shown
 from replay.errors import StoreError
@@ -65,8 +63,9 @@ class Findings:
 class ConversationRows(NamedTuple):
     """All that a store has of one conversation, each in the order of the log.
 
-    `displaced` finds the row of an event that stands somewhere else. `from_checkpoint` says that a
-    worker may have taken the conversation in without its beginning.
+    `displaced` finds the row of an event that stands somewhere else. `placed` are the events of
+    which a worker noted where they stand in Kafka; with any, it may have taken the conversation in
+    without its beginning, and events without what came of them.
     """
 
     key: Key
@@ -74,7 +73,7 @@ class ConversationRows(NamedTuple):
     derived: Iterator[DerivedRow]
     snapshots: Iterator[SnapshotRow]
     displaced: Callable[[int], LogRow | None]
-    from_checkpoint: bool
+    placed: frozenset[int]
 
 
 def audit_conversation(rows: ConversationRows, findings: Findings) -> Conversation | None:
@@ -103,12 +102,13 @@ class _Audit:
     def __init__(self, rows: ConversationRows, findings: Findings) -> None:
         self._rows = rows
         self._findings = findings
-        self._derived = _Ahead(rows.derived)
-        self._snapshots = _Ahead(rows.snapshots)
+        self._derived = Ahead(rows.derived)
+        self._snapshots = Ahead(rows.snapshots)
         self._conversation: Conversation | None = Conversation.empty(*rows.key)
         self._reached = 0
         """The last place of the log that was dealt with."""
         self._digest_was_wrong = False
+        self._taken_in = 0
 
     def run(self) -> Conversation | None:
         for row in self._rows.log:
@@ -116,6 +116,11 @@ class _Audit:
         while self._derived.has_more() and self._restore(self._reached + 1):
             pass
         self._orphans(None)
+        if self._taken_in:
+            count = f"{self._taken_in:,} of its events"
+            self._findings.notes.append(
+                f"{self._name()}: what came of {count} did not come with the checkpoint they did"
+            )
         return self._conversation
 
     # -- the log --------------------------------------------------------------------------------
@@ -163,7 +168,7 @@ class _Audit:
 
     def _starts_at_checkpoint(self, row: LogRow) -> bool:
         snapshot = self._snapshots.peek(row.sequence)
-        return self._rows.from_checkpoint and snapshot is not None
+        return bool(self._rows.placed) and snapshot is not None
 
     def _lack(self, first: int, last: int | None = None) -> None:
         """Events are not there, and nothing can be folded until a snapshot."""
@@ -171,6 +176,11 @@ class _Audit:
         problem = "is missing" if first == last else f"is missing, and all to sequence {last}"
         self._report(Divergence(self._where(first), None, problem))
         self._stop(last)
+
+    def _was_taken_in(self, sequence: int) -> bool:
+        """Whether an event may have come with a shared checkpoint: then nothing else came along."""
+        placed = self._rows.placed
+        return bool(placed) and not (sequence in placed and sequence - 1 in placed)
 
     def _stop(self, reached: int) -> None:
         """Nothing can be folded until a snapshot."""
@@ -233,7 +243,10 @@ class _Audit:
         ):
             if expected != actual:
                 self._report(changed(where, name, expected, actual))
-        compare_derived(where, derived, derived_rows, self._findings)
+        if derived and not derived_rows and self._was_taken_in(row.sequence):
+            self._taken_in += 1
+        else:
+            compare_derived(where, derived, derived_rows, self._findings)
         return []
 
     def _is_forged(
@@ -242,7 +255,7 @@ class _Audit:
         """Whether the event is another than the one that was folded: everything else says so."""
         if row.digest == conversation.digest:
             return False
-        told = _digest_told(rows)
+        told = digest_told(rows)
         if hashed and told == conversation.digest:
             return False
         if hashed and row.state_digest == conversation.state_digest() and told != row.digest:
@@ -339,38 +352,6 @@ class _Audit:
         return conversation_key(*self._rows.key)
 
 
-@final
-class _Ahead:
-    """Rows in the order of the log, looked at one ahead."""
-
-    def __init__(self, rows: Iterator[Any]) -> None:
-        self._rows = rows
-        self._next: Any = next(rows, None)
-
-    def peek(self, sequence: int) -> Any:
-        """The next row if it is of this event."""
-        return self._next if self._next is not None and self._next.sequence == sequence else None
-
-    def has_more(self) -> bool:
-        """Whether there is another row."""
-        return self._next is not None
-
-    def pop_before(self, sequence: int | None) -> Any:
-        """The next row if it is of an earlier event (None: of any)."""
-        row = self._next
-        if row is None or (sequence is not None and row.sequence >= sequence):
-            return None
-        self._next = next(self._rows, None)
-        return row
-
-    def take(self, sequence: int) -> list[Any]:
-        """All rows of this event."""
-        taken = []
-        while self.peek(sequence) is not None:
-            taken.append(self.pop_before(sequence + 1))
-        return taken
-
-
 def _place(event: LogEvent) -> tuple[str, str, int]:
     return event.tenant_id, event.conversation_id, event.sequence
 
@@ -381,15 +362,3 @@ def _why(row: LogRow) -> str:
     except WireError as invalid:
         return str(invalid)
     return shown(row.event)
-
-
-def _digest_told(rows: list[DerivedRow]) -> str | None:
-    """The digest that the derived events say the log had."""
-    for row in rows:
-        try:
-            told = orjson.loads(row.data)
-        except orjson.JSONDecodeError:
-            continue
-        if isinstance(told, dict) and isinstance(told.get("digest"), str):
-            return str(told["digest"])
-    return None

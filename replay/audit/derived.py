@@ -130,3 +130,15 @@ def settle(missing: Sequence[Stray], strays: Sequence[Stray]) -> list[Divergence
 
 def _hash(data: str) -> str:
     return hashlib.sha256(data.encode()).hexdigest()
+
+
+def digest_told(rows: Sequence[DerivedRow]) -> str | None:
+    """The digest that the derived events say the log had."""
+    for row in rows:
+        try:
+            told = orjson.loads(row.data)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(told, dict) and isinstance(told.get("digest"), str):
+            return str(told["digest"])
+    return None

@@ -145,3 +145,35 @@ def every_log_row(connection: duckdb.DuckDBPyConnection) -> Iterator[LogRow]:
     reader = connection.cursor().execute(f"SELECT {_COLUMNS['log']} FROM log")
     while rows := reader.fetchmany(_FETCHED_ROWS):
         yield from map(LogRow._make, rows)
+
+
+@final
+class Ahead:
+    """Rows in the order of the log, looked at one ahead."""
+
+    def __init__(self, rows: Iterator[Any]) -> None:
+        self._rows = rows
+        self._next: Any = next(rows, None)
+
+    def peek(self, sequence: int) -> Any:
+        """The next row if it is of this event."""
+        return self._next if self._next is not None and self._next.sequence == sequence else None
+
+    def has_more(self) -> bool:
+        """Whether there is another row."""
+        return self._next is not None
+
+    def pop_before(self, sequence: int | None) -> Any:
+        """The next row if it is of an earlier event (None: of any)."""
+        row = self._next
+        if row is None or (sequence is not None and row.sequence >= sequence):
+            return None
+        self._next = next(self._rows, None)
+        return row
+
+    def take(self, sequence: int) -> list[Any]:
+        """All rows of this event."""
+        taken = []
+        while self.peek(sequence) is not None:
+            taken.append(self.pop_before(sequence + 1))
+        return taken

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
@@ -17,14 +17,11 @@ from typing import NamedTuple, final
 import duckdb
 
 from replay.anchor import compare_with_anchor
-from replay.archive_batch import CopiedTo, Gap, Place
+from replay.archive_batch import Place
 from replay.audit.agreement import (
-    Offset,
-    compare_log,
     compare_places,
-    compare_positions,
-    compare_sent,
 )
+from replay.audit.archive import compare_archive, partitions
 from replay.audit.conversation import (
     ConversationRows,
     Findings,
@@ -33,13 +30,10 @@ from replay.audit.conversation import (
     read_event,
 )
 from replay.audit.derived import settle
-from replay.audit.gaps import Hole, compare_copied, compare_gaps, with_gaps
 from replay.audit.intervals import compare_intervals
 from replay.audit.messages import (
     MessageFindings,
     audit_partition,
-    settle_forged,
-    where_at,
 )
 from replay.audit.rows import (
     DerivedRow,
@@ -60,8 +54,6 @@ BATCH_EVENTS = 5_000
 _MEMORY_LIMIT = "512MB"
 """Of DuckDB, in each process."""
 _HAS_INDEX = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'indexed'"
-OFFSETS_TOLD_MAX = 1_000
-"""Of offsets that are missing in a row."""
 IN_ONE_PROCESS_EVENTS = 2_000
 """A store with fewer is audited before another process has started."""
 
@@ -122,7 +114,7 @@ def audit(
         found = conversations(connection)
         report = AuditReport(conversations=len(found))
         findings, messages = Findings(), MessageFindings()
-        places = _partitions(connection) if "messages" in tables else []
+        places = partitions(connection) if "messages" in tables else []
         for result in _results(path, connection, _batches(found), places, jobs):
             if isinstance(result, Findings):
                 findings.absorb(result)
@@ -140,7 +132,7 @@ def audit(
             if anchor is not None:
                 findings.divergences += compare_with_anchor(connection, anchor)
             if "messages" in tables:
-                messages.divergences += _compare_archive(connection, path, findings, messages)
+                messages.divergences += compare_archive(connection, path, findings, messages)
     _tell(report, findings, messages)
     return report
 
@@ -245,7 +237,7 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
     log = Rows(connection, LogRow, "log", batch.keys, long=is_long)
     derived = Rows(connection, DerivedRow, "derived", batch.keys, long=is_long)
     snapshots = Rows(connection, SnapshotRow, "snapshots", batch.keys, long=is_long)
-    shared = _from_checkpoints(connection, batch.keys)
+    placed = _placed(connection, batch.keys)
     displaced = _Displaced(connection)
     is_indexed = bool(connection.execute(_HAS_INDEX).fetchall())
     findings = Findings()
@@ -256,7 +248,7 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
             derived.of(key),
             snapshots.of(key),
             partial(displaced.find, *key),
-            key in shared,
+            frozenset(placed.get(key, ())),
         )
         conversation = audit_conversation(rows, findings)
         if conversation is not None:
@@ -266,14 +258,15 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
     return findings
 
 
-def _from_checkpoints(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> set[Key]:
-    """The conversations whose places in Kafka a worker noted."""
+def _placed(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> dict[Key, list[int]]:
+    """The events of conversations whose places in Kafka a worker noted when it folded them."""
     rows = connection.execute(
-        "SELECT DISTINCT tenant_id, conversation_id FROM places "
-        "WHERE (tenant_id, conversation_id) IN (SELECT (unnest(?), unnest(?)))",
+        "SELECT tenant_id, conversation_id, list(sequence) FROM places "
+        "JOIN log USING (tenant_id, conversation_id, sequence, record_hash) "
+        "WHERE (tenant_id, conversation_id) IN (SELECT (unnest(?), unnest(?))) GROUP BY ALL",
         [[key[0] for key in keys], [key[1] for key in keys]],
     ).fetchall()
-    return {(tenant_id, conversation_id) for tenant_id, conversation_id in rows}
+    return {(tenant_id, conversation_id): events for tenant_id, conversation_id, events in rows}
 
 
 @final
@@ -296,91 +289,3 @@ class _Displaced:
                 if own != row[:3] and has_own_hash(row):
                     self._found[own] = row
         return self._found.pop((tenant_id, conversation_id, sequence), None)
-
-
-# -- an archive ---------------------------------------------------------------------------------
-
-
-def _partitions(connection: duckdb.DuckDBPyConnection) -> list[Place]:
-    return connection.execute(
-        "SELECT DISTINCT topic, partition FROM messages ORDER BY ALL"
-    ).fetchall()
-
-
-def _compare_archive(
-    connection: duckdb.DuckDBPyConnection,
-    path: Path,
-    findings: Findings,
-    messages: MessageFindings,
-) -> Iterator[Divergence]:
-    rows = connection.execute("SELECT topic, partition, next_offset, message_hash FROM copied")
-    copied = [((row[0], row[1]), CopiedTo(*row[2:])) for row in rows.fetchall()]
-    gaps = [
-        Gap(*row)
-        for row in connection.execute(
-            "SELECT topic, partition, first_offset, next_offset, reason FROM gaps"
-        ).fetchall()
-    ]
-    unsure: set[Offset] = {each.message[:3] for each in messages.forged}
-    known = {place for place, _ in copied}
-    forged = {place for place, end in messages.ends.items() if _is_forged(place, end, messages)}
-    for place in forged - known:
-        del messages.ends[place]
-    ends = with_gaps(messages.ends, gaps, known)
-    told, holes = compare_gaps([*messages.holes, *_after_the_last(ends, messages.ends)], gaps)
-    yield from told
-    cut = [offset for place, to in copied for offset in _cut_off(place, ends.get(place), to)]
-    settled = settle_forged(messages.forged, [*_offsets(holes), *cut])
-    yield from settled.divergences
-    unsure |= set(settled.found)
-    for at in settled.lacking:
-        if at not in cut:
-            yield Divergence(where_at(*at), None, "is missing")
-    yield from compare_copied(ends, copied, _without_last(ends, unsure))
-    yield from compare_positions(connection, unsure)
-    yield from compare_log(connection, path, unsure, findings)
-    folded = dict(connection.execute("SELECT partition, next_offset FROM positions").fetchall())
-    behind = {
-        partition
-        for (topic, partition), to in copied
-        if topic == "operations" and to.next_offset > folded.get(partition, 0)
-    }
-    yield from compare_sent(connection, unsure, behind, findings)
-
-
-def _is_forged(place: Place, end: CopiedTo, messages: MessageFindings) -> bool:
-    """Whether a partition ends with its first message, and that lacks its hash."""
-    return end.next_offset == 1 and any(each.message[:3] == (*place, 0) for each in messages.forged)
-
-
-def _after_the_last(
-    ends: Mapping[Place, CopiedTo], last: Mapping[Place, CopiedTo]
-) -> Iterator[Hole]:
-    """Offsets that hold nothing after the last message of a partition."""
-    for place, end in ends.items():
-        first = last.get(place, CopiedTo()).next_offset
-        if first < end.next_offset:
-            yield Hole(*place, first, end.next_offset)
-
-
-def _offsets(holes: Iterable[Hole]) -> Iterator[Offset]:
-    """The offsets of holes, of a large one the first."""
-    for topic, partition, first, following in holes:
-        for offset in range(first, min(following, first + OFFSETS_TOLD_MAX)):
-            yield topic, partition, offset
-
-
-def _cut_off(place: Place, end: CopiedTo | None, told: CopiedTo) -> Iterator[Offset]:
-    """The offsets that were copied after what is now the last message of a partition."""
-    first = 0 if end is None else end.next_offset
-    if end is None or told.message_hash != end.message_hash:
-        yield from _offsets([Hole(*place, first, told.next_offset)])
-
-
-def _without_last(ends: Mapping[Place, CopiedTo], unsure: Iterable[Offset]) -> set[Place]:
-    """The partitions whose last message is not known."""
-    return {
-        (topic, partition)
-        for topic, partition, offset in unsure
-        if offset >= ends.get((topic, partition), CopiedTo()).next_offset - 1
-    }

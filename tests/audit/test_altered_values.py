@@ -16,7 +16,8 @@ from replay.divergence import Divergence
 from tests.audit.stores import make_archive
 from tests.strategies_streams import seeded_stream
 
-ALTERED = 200
+ALTERED = 56
+ALTERED_THOROUGH = 400
 TOGETHER = (frozenset({"event", "record_hash"}), frozenset({"conversation", "bytes_hash"}))
 """Bytes and their hash: which of the two was changed cannot always be told."""
 KEYS = {
@@ -128,21 +129,31 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def chosen(all_cells: list[Cell], chance: Random) -> Iterator[Cell]:
+def chosen(all_cells: list[Cell], count: int, chance: Random) -> Iterator[Cell]:
     """As many of each table, whatever its size."""
-    for number in range(ALTERED):
+    for number in range(count):
         table = tuple(KEYS)[number % len(KEYS)]
         yield chance.choice([cell for cell in all_cells if cell.table == table])
 
 
-def test_every_altered_value_is_found_and_located(whole: Path, tmp_path: Path) -> None:
-    """Of 200 values changed at random places, each is reported at its row and nowhere else."""
-    chance = Random(11)
-    copy = tmp_path / "altered.duckdb"
-    for cell in chosen(cells(whole), chance):
+def check(whole: Path, folder: Path, count: int, chance: Random) -> None:
+    """Change so many values, one in each copy; each is reported at its row and nowhere else."""
+    copy = folder / "altered.duckdb"
+    for cell in chosen(cells(whole), count, chance):
         shutil.copy(whole, copy)
         with duckdb.connect(str(copy)) as connection:
             changed = alter(connection, cell, chance)
         found = audit(copy).divergences
         assert found, changed
         assert all(is_located(each, changed) for each in found), (changed, found)
+
+
+def test_every_altered_value_is_found_and_located(whole: Path, tmp_path: Path) -> None:
+    """Values changed at random places are each reported at their row and nowhere else."""
+    check(whole, tmp_path, ALTERED, Random(11))
+
+
+@pytest.mark.thorough
+def test_of_many_altered_values_every_one_is_found(whole: Path, tmp_path: Path) -> None:
+    """The same for some hundreds."""
+    check(whole, tmp_path, ALTERED_THOROUGH, Random(12))

@@ -22,7 +22,7 @@ from tests.replay.test_store import standfast
 from tests.strategies_streams import seeded_stream
 
 TABLES = ("log", "derived", "snapshots", "messages", "copied", "gaps", "positions")
-FLIPS = 60
+FLIPS = 40
 
 
 def said(count: int, conversations: int) -> list[dict[str, object] | bytes]:

@@ -22,7 +22,7 @@ from tests.properties.engine_driver import next_event
 from tests.strategies_streams import ONE_CONVERSATION, Stream, seeded_stream
 
 Key = tuple[str, str]
-CONVERSATIONS = 15
+CONVERSATIONS = 10
 LENGTH = 12
 FURTHER = 100
 
@@ -90,7 +90,7 @@ def further(said: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def test_every_turn_of_random_conversations_is_the_fold_of_its_prefix(tmp_path: Path) -> None:
-    """Of fifteen random conversations every turn is byte-equal, twice and after further turns."""
+    """Of ten random conversations every turn is byte-equal, twice and after further turns."""
     check(tmp_path, 100, CONVERSATIONS)
 
 
