@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, get_args
 
 from processor.app.interpret import interpret
-from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Folded, fold
+from processor.render.reduce import reduce
 from schemas.derived import ContextUpdate, DerivedEvent, TurnEvent
 from schemas.log import LogEvent
 from schemas.utterance import Utterance
