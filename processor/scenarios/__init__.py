@@ -8,6 +8,8 @@
   `incident-with-candidates`: the same with drafts to check in between, and a retraction at the end.
 - `deliberation`: three people decide in 19 turns, against a dissent, until an assumption turns out
   false.
+- `values`: a probe's value is superseded, and what rests on it falls; a user's word against the new
+  one makes a dispute of it.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ NAMES = (
     "incident",
     "incident-with-candidates",
     "deliberation",
+    "values",
 )
 
 
