@@ -135,10 +135,13 @@ class InterpretAgent:
         What came by another way than Kafka has no `source`.
         """
         reading: Interpreted | None = None
+        appended: LogEvent | None = None
         while True:
             conversation = await self.log.conversation(
                 partition, utterance.tenant_id, utterance.conversation_id
             )
+            if appended is not None and not is_requeued and _has(conversation, appended):
+                return _left_uninterpreted(conversation, utterance, reading)
             fills = turn_to_fill(conversation, utterance) if is_requeued else None
             if reading is None:
                 reading = await self._reader.read(conversation, utterance, fills)
@@ -162,10 +165,17 @@ class InterpretAgent:
             except EventTooLarge as too_large:
                 return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
             await self.log.folded(partition, offset)
+            appended = event
 
     async def read(self, conversation: Conversation, utterance: Utterance) -> Interpreted | None:
         """What the interpreter says an utterance says; None if it need not or cannot be asked."""
         return await self._reader.read(conversation, utterance)
+
+
+def _has(conversation: Conversation, event: LogEvent) -> bool:
+    """Whether the utterance of an event is there, by this event or another; as `interpret` asks."""
+    known = conversation.utterances.get(event.utterance.id)
+    return known is not None and known.hex() == event.utterance.digest
 
 
 def _left_uninterpreted(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import structlog
@@ -33,6 +33,7 @@ class KafkaLog:
     metrics: Metrics
     tracing: Tracing
     partitions: int = 0
+    _appended: dict[bytes, LogEvent] = field(default_factory=dict)
 
     def partition_of(self, key: bytes) -> int:
         """Where messages with the key belong."""
@@ -47,10 +48,22 @@ class KafkaLog:
 
     async def append(self, partition: int, event: LogEvent) -> int:
         """Append to the log. Raises EventTooLarge."""
+        message = log_message(event, partition, self.tracing.carried())
+        assert message.value is not None
+        self._appended[message.value] = event
         try:
-            return await self.sender.send(log_message(event, partition, self.tracing.carried()))
+            return await self.sender.send(message)
         except MessageTooLarge as too_large:
+            self._appended.pop(message.value, None)
             raise EventTooLarge(str(too_large)) from too_large
+
+    def appended(self, value: bytes) -> LogEvent | None:
+        """The event that was appended with these bytes in this epoch; it is told once."""
+        return self._appended.pop(value, None)
+
+    def new_epoch(self) -> None:
+        """What was appended may be delivered to another worker."""
+        self._appended.clear()
 
     async def folded(self, partition: int, offset: int) -> None:
         """Return when the log is folded beyond the offset."""

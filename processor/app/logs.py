@@ -17,14 +17,15 @@ QUIET = ("aiokafka", "faust", "mode", "openai", "httpx2", "httpcore2")
 def configure_logs(level: int = logging.INFO) -> None:
     """Send the logs of this program and, from warnings on, of its libraries to standard error."""
     shared: list[structlog.types.Processor] = [
-        structlog.stdlib.add_log_level,
+        structlog.processors.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
+    # Without the standard library in between: a line for each event costs a third of it.
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=_as_bytes)],
+        logger_factory=structlog.BytesLoggerFactory(sys.stderr.buffer),
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
@@ -45,5 +46,9 @@ def configure_logs(level: int = logging.INFO) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+def _as_bytes(value: object, **_: object) -> bytes:
+    return orjson.dumps(value, default=str)
+
+
 def _as_text(value: object, **_: object) -> str:
-    return orjson.dumps(value, default=str).decode()
+    return _as_bytes(value).decode()

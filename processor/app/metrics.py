@@ -75,6 +75,7 @@ class Metrics:
     """The metrics of one worker; `look` gives its gauges."""
 
     def __init__(self, look: Callable[[], Iterable[Gauge]] = tuple) -> None:
+        self._labelled: dict[tuple[Counter, str], Counter] = {}
         registry = self._registry = CollectorRegistry()
         ProcessCollector(registry=registry)
         PlatformCollector(registry=registry)
@@ -130,23 +131,30 @@ class Metrics:
         """An event was folded and everything derived from it is on its topics."""
         if folded.is_again:
             return
-        self._folded.labels(folded.event.type).inc()
+        self._of(self._folded, folded.event.type).inc()
         provenance = folded.event.provenance
         self._calls.inc(provenance.attempts)
-        self._tokens.labels("in").inc(provenance.tokens_in)
-        self._tokens.labels("out").inc(provenance.tokens_out)
+        self._of(self._tokens, "in").inc(provenance.tokens_in)
+        self._of(self._tokens, "out").inc(provenance.tokens_out)
         self._rejected.inc(len(provenance.rejections))
         if seconds is not None:
             self._seconds.observe(seconds)
         for event in folded.derived:
-            self._derived.labels(event.TYPE).inc()
+            self._of(self._derived, event.TYPE).inc()
             match event:
                 case TurnEvent():
                     self._rejected.inc(len(event.rejections))
                 case VerdictEvent():
-                    self._verdicts.labels(event.outcome.value).inc()
+                    self._of(self._verdicts, event.outcome.value).inc()
                 case UngroundedAlert():
                     self._alerts.labels(event.severity.value).inc()
+
+    def _of(self, counter: Counter, label: str) -> Counter:
+        """The counter with that label; what each event counts is looked up once."""
+        found = self._labelled.get((counter, label))
+        if found is None:
+            found = self._labelled[counter, label] = counter.labels(label)
+        return found
 
     def refused(self, reason: RefusalReason) -> None:
         """An event of the log did not fit."""

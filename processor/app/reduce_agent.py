@@ -86,13 +86,17 @@ class ReduceAgent:
     progress: FoldProgress
     on_refused: Callable[[RefusalReason], None] = lambda _: None
     tell: Callable[[Folded], None] = lambda _: None
+    appended: Callable[[bytes], LogEvent | None] = lambda _: None
+    """What this worker appended with these bytes: reading them again would come to the same."""
 
     async def fold(self, message: Delivered) -> Folded | None:
         """Fold a message of the log; None if it is passed over.
 
         Raises PartitionStopped, and EpochEnded.
         """
-        event = read_log_event(message)
+        event = self.appended(message.value or b"")
+        if event is None or not _is_key_of(message, event):
+            event = read_log_event(message)
         folded = None if event is None else await self._fold(event, message)
         if folded is None and not self._is_again(message):
             self.keeper.passed_over(message)
@@ -139,10 +143,14 @@ def read_log_event(message: Delivered) -> LogEvent | None:
             raise PartitionStopped(newer_at(message, newer), message.partition) from invalid
         _log.warning("log_bytes_skipped", **_place(message), problem=str(invalid))
         return None
-    if message.key != conversation_key(event.tenant_id, event.conversation_id).encode():
+    if not _is_key_of(message, event):
         _log.warning("log_key_skipped", **_place(message))
         return None
     return event
+
+
+def _is_key_of(message: Delivered, event: LogEvent) -> bool:
+    return message.key == conversation_key(event.tenant_id, event.conversation_id).encode()
 
 
 def _newer_type(value: bytes) -> str | None:

@@ -81,7 +81,9 @@ class Worker:
         self._kafka_log = KafkaLog(
             sender, store, self._progress, self.metrics, tracing or Tracing()
         )
-        self._reduce = ReduceAgent(store, self._progress, self.metrics.refused, folded.tell)
+        self._reduce = ReduceAgent(
+            store, self._progress, self.metrics.refused, folded.tell, self._kafka_log.appended
+        )
         place = shared_place(settings, self._connection, sender)
         self._recovery = Recovery(
             self._connection, settings.group, store, place, self._reduce, self._progress
@@ -203,6 +205,7 @@ class Worker:
     async def _on_revoked(self, *_: object, **__: object) -> None:
         was_member = self._assignment.status() is not None
         self._progress.new_epoch()
+        self._kafka_log.new_epoch()
         self._intake.forget()
         self._assignment.forget()
         self.conversations.new_epoch()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -44,6 +45,8 @@ from replay.errors import StoreError
 _log = structlog.get_logger(__name__)
 
 CLOSE_SECONDS_MAX = 10.0
+GARBAGE_YOUNG = 20_000
+"""After how many more new objects than freed ones the interpreter looks for garbage in cycles."""
 RESTART_SECONDS_MAX = 60.0
 """How long a broker that does not answer properly is waited for at the start."""
 
@@ -146,7 +149,15 @@ async def _begin(
     routes = [metrics_route(running.metrics.text)]
     web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
     await running.start()
+    _collect_less()
     return running, web
+
+
+def _collect_less() -> None:
+    """Look for garbage in cycles less often: what is worked on lives long, and has few of them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_YOUNG, *gc.get_threshold()[1:])
 
 
 async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:
