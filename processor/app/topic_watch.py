@@ -25,6 +25,7 @@ from processor.app.topics import partition_counts
 _log = structlog.get_logger(__name__)
 
 WATCH_SECONDS = 10.0
+CONFIRM_SECONDS = 2.0
 TOPICS = (UTTERANCES, OPERATIONS)
 
 
@@ -53,20 +54,33 @@ class TopicWatch:
             await self.check()
 
     async def check(self) -> None:
-        """Raise TopicsChanged unless there are as many partitions as at the start."""
+        """Raise TopicsChanged if two looks find other partitions than there were at the start.
+
+        A broker that has just started may not know every topic yet, so one look says little.
+        """
+        if await self._difference() is None:
+            return
+        await asyncio.sleep(CONFIRM_SECONDS)
+        difference = await self._difference()
+        if difference is not None:
+            raise TopicsChanged(difference)
+
+    async def _difference(self) -> str | None:
+        """How the topics are others than at the start, if they are and a broker says so."""
         try:
             counts = await partition_counts(self._kafka)
         except BrokerError:
-            return  # brokers that do not answer are waited for by those who need them
+            return None  # brokers that do not answer are waited for by those who need them
         for name in TOPICS:
             count = counts.get(name)
             if count is None:
-                raise TopicsChanged(f"the topic {name} is gone; see standfast topics check")
+                return f"the topic {name} is gone; see standfast topics check"
             if count != self.partitions:
-                raise TopicsChanged(
+                return (
                     f"the topic {name} has {count} partitions, and had {self.partitions} when the "
                     "worker began: keys belong elsewhere now; see standfast topics check"
                 )
+        return None
 
 
 async def mend_places(
