@@ -20,9 +20,9 @@ from typing import Any, final
 import duckdb
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
+from processor.evidence.fold import Refused, advance
 from replay.errors import NotKeptError, StoreError
 from schemas.ids import conversation_key
 from schemas.wire import decode_log_event

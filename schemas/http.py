@@ -7,13 +7,15 @@ never stands in a log.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from enum import StrEnum
 from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from schemas.contract import REFERENCES_MAX, Contract, Count, Reason, Text, Timestamp, Turn
 from schemas.derived import Outcome, VerdictEvent, VerdictReason
+from schemas.evidence import AtomText, MemoryClass, QueryClass, RenderFormat, ValidTime
 from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.utterance import CandidateClaim
 from schemas.wire import WireError
@@ -57,6 +59,12 @@ def _flag(written: object) -> object:
     return {"true": True, "false": False}.get(written, written) if type(written) is str else written
 
 
+def _member(choices: type[StrEnum]) -> Callable[[object], object]:
+    """What a query writes as a word, as the member it names; else as it is."""
+    words = {member.value: member for member in choices}
+    return lambda written: words.get(written, written) if type(written) is str else written
+
+
 _DIGITS = re.compile(r"[0-9]{1,16}")
 _FromQuery = BeforeValidator(_number)
 
@@ -79,6 +87,23 @@ class ContextQuery(ViewQuery):
     """`withdrawn` includes what was given up."""
 
     withdrawn: Annotated[bool, BeforeValidator(_flag)] = False
+
+
+class MemoryQuery(ViewQuery):
+    """Which key is asked about, of which memory class; entity and attribute go together.
+
+    Without them the memory is rendered, in a format and within a budget of tokens.
+    """
+
+    entity: AtomText | None = None
+    attribute: AtomText | None = None
+    facet: AtomText | None = None
+    query: Annotated[QueryClass, BeforeValidator(_member(QueryClass))] = QueryClass.SNAPSHOT
+    at: ValidTime | None = None
+    memory: Annotated[MemoryClass, BeforeValidator(_member(MemoryClass))] = MemoryClass.LEDGER
+    format: Annotated[RenderFormat, BeforeValidator(_member(RenderFormat))] = RenderFormat.COMPACT
+    budget: Annotated[Annotated[int, Field(ge=1, le=1_000_000)], _FromQuery] = 4_000
+    superseded: Annotated[bool, BeforeValidator(_flag)] = False
 
 
 class CheckAnswer(Contract):

@@ -22,6 +22,7 @@ from schemas.contract import (
     Timestamp,
     Turn,
 )
+from schemas.evidence import Supersession
 from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.operations import Operation
 from schemas.utterance import Audience, CandidateClaim, SetupBody
@@ -125,12 +126,16 @@ class _LogEvent(Contract):
 
 
 class OperationsAppended(_LogEvent):
-    """A statement and the operations it makes, in the order given: one turn."""
+    """A statement and the operations it makes, in the order given: one turn.
+
+    `supersession` is the tenant's policy at that time; none given means the default one.
+    """
 
     type: Literal["standfast.operations.v1"]
     turn: Turn
     operations: Annotated[tuple[Operation, ...], Field(max_length=OPERATIONS_MAX)]
     fills_turn: Turn | None = None
+    supersession: Supersession | None = None
 
 
 class InterpretationFailed(_LogEvent):

@@ -15,6 +15,7 @@ from schemas.http import (
     CheckRequest,
     ContextQuery,
     Liveness,
+    MemoryQuery,
     ProblemDetails,
     Readiness,
     ViewQuery,
@@ -89,6 +90,7 @@ _VIEWS: tuple[tuple[str, str, str, type[ViewQuery], tuple[JsonObject, ...]], ...
     ),
     ("/affected", "affected", "What would lose support.", AffectedQuery, ()),
     ("/context", "context", "The state in words.", ContextQuery, ()),
+    ("/memory", "memory", "Which value is in force, or the evidence in words.", MemoryQuery, ()),
 )
 
 

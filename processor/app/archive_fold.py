@@ -14,7 +14,7 @@ from processor.app.live import LiveConversations
 from processor.app.messages import OPERATIONS, Delivered
 from processor.app.reduce import reduce
 from processor.app.reduce_agent import PartitionStopped, newer_at, read_log_event
-from processor.engine.fold import RefusalReason, Refused
+from processor.evidence.fold import RefusalReason, Refused
 from replay.archive import PAGE_MESSAGES, Archive
 from replay.archive_batch import ArchivedMessage
 from replay.batch import Batch, Position, record_hash

@@ -23,7 +23,7 @@ from prometheus_client.registry import Collector
 
 from processor.app.interpret import DeadLetterClass
 from processor.app.reduce_agent import Folded
-from processor.engine.fold import RefusalReason
+from processor.evidence.fold import RefusalReason
 from schemas.derived import TurnEvent, UngroundedAlert, VerdictEvent
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)

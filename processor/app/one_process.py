@@ -21,8 +21,8 @@ from processor.app.live import LiveConversations
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
-from processor.engine.fold import Refused
 from processor.engine.rules_version import CURRENT_RULES
+from processor.evidence.fold import Refused
 from processor.interpreter.port import Interpreted
 from replay.store import Store
 from schemas.contract import UTTERANCE_BYTES_MAX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from processor.engine.conversation import Conversation
 from processor.engine.derive import envelope
-from processor.engine.fold import Refused, fold
+from processor.evidence.fold import Refused, fold
 from processor.render.context import render_change
 from schemas.derived import ContextUpdate, DerivedEvent
 from schemas.log import LogEvent

@@ -19,8 +19,8 @@ from processor.app.messages import Delivered
 from processor.app.progress import FoldProgress
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
-from processor.engine.fold import RefusalReason
-from processor.engine.fold import Refused as FoldRefused
+from processor.evidence.fold import RefusalReason
+from processor.evidence.fold import Refused as FoldRefused
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent

@@ -51,6 +51,7 @@ COMMANDS = {
     "token": "token",
     "evaluate": "evaluate",
     "usage": "usage",
+    "memory": "memory",
 }
 """Each command and its module, which is imported when it is asked for: the client of Kafka takes
 longer to load than a query takes to answer."""

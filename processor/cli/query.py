@@ -38,7 +38,7 @@ from schemas.derived import Outcome
 Parameters = ParamSpec("Parameters")
 
 
-def _on_conversation(
+def on_conversation(
     query: Callable[Concatenate[Conversation, bool, Parameters], int],
 ) -> Callable[..., int]:
     """Give a command the options that name a conversation at a turn, and `--json`."""
@@ -83,7 +83,7 @@ WHY_LINES_MAX = 50_000
 
 
 @click.command()
-@_on_conversation
+@on_conversation
 def state(conversation: Conversation, as_json: bool) -> int:
     """Show the dependency map: records, standings, links, open problems, digests."""
     if as_json:
@@ -102,7 +102,7 @@ def state(conversation: Conversation, as_json: bool) -> int:
 @click.command()
 @click.argument("record")
 @click.option("--fail-ungrounded", is_flag=True, help="Exit with status 1 if it is ungrounded.")
-@_on_conversation
+@on_conversation
 def verify(conversation: Conversation, as_json: bool, record: str, fail_ungrounded: bool) -> int:
     """Check whether RECORD is grounded: everything it rests on stands."""
     verdict = verify_record(conversation.state, record)
@@ -124,7 +124,7 @@ def verify(conversation: Conversation, as_json: bool, record: str, fail_unground
 
 @click.command()
 @click.argument("records", metavar="RECORD...", nargs=-1, required=True)
-@_on_conversation
+@on_conversation
 def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]) -> int:
     """Show what would lose support if every RECORD were withdrawn."""
     if as_json:
@@ -138,7 +138,7 @@ def affected(conversation: Conversation, as_json: bool, records: tuple[str, ...]
 
 @click.command()
 @click.argument("record")
-@_on_conversation
+@on_conversation
 def why(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show the support tree of RECORD down to its premises."""
     if as_json:
@@ -154,7 +154,7 @@ def why(conversation: Conversation, as_json: bool, record: str) -> int:
 
 @click.command()
 @click.argument("record")
-@_on_conversation
+@on_conversation
 def history(conversation: Conversation, as_json: bool, record: str) -> int:
     """Show everything that happened to RECORD, with its causes."""
     if as_json:
@@ -174,7 +174,7 @@ def history(conversation: Conversation, as_json: bool, record: str) -> int:
 
 @click.command()
 @click.option("--withdrawn", is_flag=True, help="Include what was given up.")
-@_on_conversation
+@on_conversation
 def context(conversation: Conversation, as_json: bool, withdrawn: bool) -> int:
     """Show the state in words, as a model should read it."""
     if as_json:
@@ -187,7 +187,7 @@ def context(conversation: Conversation, as_json: bool, withdrawn: bool) -> int:
 
 @click.command()
 @click.argument("formula")
-@_on_conversation
+@on_conversation
 def holds(conversation: Conversation, as_json: bool, formula: str) -> int:
     """Ask the plausibility model whether FORMULA holds, such as 'B_alice h1 & ~K_alice h1'."""
     try:

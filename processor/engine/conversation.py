@@ -7,6 +7,7 @@ from itertools import islice
 from typing import final
 
 from processor.engine.digest import GENESIS, StateDigest
+from processor.engine.implied import AtomSource
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.record import NO_RECORDS
 from processor.engine.state import State
@@ -22,6 +23,8 @@ class Conversation:
 
     `utterances` maps every utterance id in the log to its digest. `missing` maps each
     turn that could not be interpreted, and was not filled since, to its utterance id; turns ascend.
+    `atom_sources` says of each turn whose records carry atoms who told them. `projection` is what a
+    projection of the log remembers between events; it can be made up again from the rest.
     `spent_at_snapshot` is what the model had spent, in this process, at the last snapshot.
     """
 
@@ -34,7 +37,9 @@ class Conversation:
     is_erased: bool = False
     utterances: dict[str, bytes] = field(default_factory=dict)
     missing: dict[int, str] = field(default_factory=dict)
+    atom_sources: dict[int, AtomSource] = field(default_factory=dict)
     digests: StateDigest = field(default_factory=StateDigest)
+    projection: object | None = field(default=None, compare=False, repr=False)
     spent_at_snapshot: int = field(default=0, compare=False)
 
     @classmethod
@@ -61,6 +66,7 @@ class Conversation:
         Records and their dependents hold each other, and collecting that costs as much as all the
         conversations that stay.
         """
+        self.projection = None
         for record in self.state.records.values():
             record.dependents = NO_RECORDS
             record.corroborated = ()

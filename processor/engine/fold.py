@@ -1,6 +1,8 @@
 """The reducer: folds a conversation's log, one event at a time, into state and derived events.
 
-`advance` is the whole of what an event does; `fold` also says it in derived events. An event that
+`advance` is the whole of what an event does; `fold` also says it in derived events. Both are told
+what a turn implies beyond its operations; whoever folds a log calls them through
+`processor.evidence.fold`, which knows that. An event that
 does not fit (a gap or a repeat in the sequence, an utterance the conversation has already) is
 refused, the same way by every reader, and leaves no trace, not even in the digest.
 """
@@ -13,12 +15,15 @@ from typing import NamedTuple, assert_never, final
 from processor.engine.conversation import Conversation
 from processor.engine.derive import derive_candidate, derive_failed_turn, derive_turn
 from processor.engine.digest import chain
-from processor.engine.rules_version import KNOWN_RULES
+from processor.engine.errors import BrokenInvariantError
+from processor.engine.implied import AtomSource, Implies
+from processor.engine.rules_version import KNOWN_RULES, RULES_V2
 from processor.engine.setup import run_setup
 from processor.engine.transition import Canonical, Transition
 from processor.engine.turn import TurnOutcome, run_turn
 from processor.engine.verify import Verdict, verify_claims
 from schemas.derived import DerivedEvent
+from schemas.evidence import Supersession
 from schemas.log import (
     CandidateAppended,
     ConversationErased,
@@ -67,31 +72,42 @@ class Folded(NamedTuple):
     advanced: Advanced
 
 
-def fold(conversation: Conversation, event: LogEvent) -> Folded | Refused:
+def fold(
+    conversation: Conversation, event: LogEvent, implies: Implies | None = None
+) -> Folded | Refused:
     """Fold one event and derive what it brought about."""
-    advanced = advance(conversation, event)
+    advanced = advance(conversation, event, implies)
     if isinstance(advanced, Refused):
         return advanced
+    return Folded(derived(conversation, event, advanced), advanced)
+
+
+def derived(
+    conversation: Conversation, event: LogEvent, advanced: Advanced
+) -> tuple[DerivedEvent, ...]:
+    """The derived events of the event that was folded last, in order."""
     match event:
         case OperationsAppended():
             assert advanced.outcome is not None
-            return Folded(derive_turn(conversation, event, advanced.outcome), advanced)
+            return derive_turn(conversation, event, advanced.outcome)
         case InterpretationFailed():
-            return Folded((derive_failed_turn(conversation, event),), advanced)
+            return (derive_failed_turn(conversation, event),)
         case CandidateAppended():
-            return Folded(derive_candidate(conversation, event, advanced.verdicts), advanced)
+            return derive_candidate(conversation, event, advanced.verdicts)
         case ConversationSetUp() | ConversationErased():
-            return Folded((), advanced)
+            return ()
         case _:
             assert_never(event)
 
 
-def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
+def advance(
+    conversation: Conversation, event: LogEvent, implies: Implies | None = None
+) -> Advanced | Refused:
     """Fold one event without deriving anything from it: what recovery and replay need."""
     reason = refusal_reason(conversation, event)
     if reason is not None:
         return Refused(reason)
-    advanced, change = _advance(conversation, event)
+    advanced, change = _advance(conversation, event, implies)
     conversation.sequence = event.sequence
     conversation.utterances[event.utterance.id] = bytes.fromhex(event.utterance.digest)
     conversation.digest = chain(
@@ -138,12 +154,24 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
     return None
 
 
-def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Canonical]:
+def _advance(
+    conversation: Conversation, event: LogEvent, implies: Implies | None
+) -> tuple[Advanced, Canonical]:
     match event:
         case OperationsAppended():
             transition, outcome = run_turn(
-                conversation.state, event.turn, event.speaker, event.audience, event.operations
+                conversation.state,
+                event.turn,
+                event.speaker,
+                event.audience,
+                event.operations,
+                implies if event.rules_version >= RULES_V2 else None,
             )
+            if any(record.atoms for record in transition.born):
+                if implies is None and event.rules_version >= RULES_V2:
+                    transition.rollback()
+                    raise BrokenInvariantError("nothing can tell what the atoms imply")
+                conversation.atom_sources[event.turn] = atom_source(event)
             _keep(conversation, transition, event.turn)
             if event.fills_turn is not None:
                 del conversation.missing[event.fills_turn]
@@ -166,6 +194,16 @@ def _advance(conversation: Conversation, event: LogEvent) -> tuple[Advanced, Can
             assert_never(event)
 
 
+def atom_source(event: OperationsAppended) -> AtomSource:
+    """What the event says of the atoms it brings, beside the atoms."""
+    return AtomSource(
+        event.speaker,
+        event.role,
+        event.turn if event.fills_turn is None else event.fills_turn,
+        event.supersession or Supersession.SAME_KEY_SAME_SOURCE,
+    )
+
+
 def _keep(conversation: Conversation, transition: Transition, turn: int) -> None:
     transition.commit()
     conversation.turn = turn
@@ -184,6 +222,8 @@ def _content(event: LogEvent) -> bytes:
     match event:
         case OperationsAppended():
             said += [event.fills_turn, event.operations]
+            if event.supersession is not None:
+                said.append(event.supersession)
         case InterpretationFailed():
             said.append(event.reason)
         case CandidateAppended():

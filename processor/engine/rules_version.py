@@ -9,5 +9,8 @@ from __future__ import annotations
 RULES_V1 = 1
 """The first published rules."""
 
-CURRENT_RULES = RULES_V1
-KNOWN_RULES = (RULES_V1,)
+RULES_V2 = 2
+"""What evidence atoms imply for the records that carry them is applied in the same turn."""
+
+CURRENT_RULES = RULES_V2
+KNOWN_RULES = (RULES_V1, RULES_V2)

@@ -21,7 +21,7 @@ class Run:
     """One statement being applied: who says it to whom, and what has come of it so far.
 
     `decided` became decisions in this turn. `announced` are the observations of the turn until they
-    are announced.
+    are announced. `superseded` were revised because a projection said that it follows.
     """
 
     transition: Transition
@@ -35,7 +35,14 @@ class Run:
     notes: list[Note] = field(default_factory=list)
     decided: list[Record] = field(default_factory=list)
     announced: list[Update] = field(default_factory=list)
+    superseded: list[str] = field(default_factory=list)
     _announced_together: Conjunction | None = None
+
+    def contract(self, id_: str) -> None:
+        """Take a record out of the model, if there is one with this id."""
+        record = self.state.records.get(id_)
+        if record is not None:
+            self.transition.contract_model(record)
 
     def announced_together(self) -> Conjunction:
         """What the observations of the turn say so far; costs what was added since the last time.

@@ -13,15 +13,17 @@ from typing import Any, final
 from processor.engine.canonical import dispute_values, problem_posed, record_introduction
 from processor.engine.conversation import Conversation
 from processor.engine.grounding import push_core, push_strict
+from processor.engine.implied import AtomSource
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.formula import from_wire
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
+from schemas.evidence import Supersession
 from schemas.wire import canonical_bytes, canonical_list, decode_atoms, decode_formula, decode_json
 
-SNAPSHOT_FORMAT = 1
+SNAPSHOT_FORMAT = 2
 """Part of every snapshot; one of another format is not read but folded again from the log."""
 
 
@@ -60,6 +62,7 @@ def capture(conversation: Conversation) -> Capture:
         "digest": conversation.digest,
         "is_erased": conversation.is_erased,
         "missing": list(conversation.missing.items()),
+        "atom_sources": [[turn, *source] for turn, source in conversation.atom_sources.items()],
         "roles": list(state.roles.items()),
         "attacks": list(state.attacks),
         "problems": [
@@ -113,9 +116,14 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
         is_erased=fields["is_erased"],
         utterances={id_: bytes.fromhex(digest) for id_, digest in fields["utterances"]},
         missing=dict(fields["missing"]),
+        atom_sources={turn: _load_source(*told) for turn, *told in fields["atom_sources"]},
     )
     conversation.digests.absorb_all(conversation.state)
     return conversation
+
+
+def _load_source(speaker: str, role: str, told_turn: int, supersession: str) -> AtomSource:
+    return AtomSource(speaker, role, told_turn, Supersession(supersession))
 
 
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:

@@ -7,7 +7,9 @@ The contractions of a turn's accepted revisions come first in the plausibility m
 revision is accepted is known only at its own place in the order, and may depend on a hypothesis
 that is tested in the contracted model. So a turn that evaluates formulas is run under an
 assumption, which revisions will be accepted, and run again with the refused ones struck out until
-no assumed revision is refused. The assumption only shrinks, so this ends.
+no assumed revision is refused. The assumption only shrinks, so this ends. What a projection says
+follows from the turn is applied last, but the contractions of its revisions come first as well: the
+turn is run once without them, and again under the assumption that they follow.
 """
 
 from __future__ import annotations
@@ -18,13 +20,14 @@ from typing import NamedTuple, final
 from processor.engine.apply import apply_to_map
 from processor.engine.errors import Refusal
 from processor.engine.impact import Impact
+from processor.engine.implied import SUPERSEDES, Implied, Implies
 from processor.engine.model_conditions import NOTHING_TO_ASSESS, assess, brings_formula
 from processor.engine.model_effects import announce_observations, apply_to_model
 from processor.engine.preconditions import structural_refusal
 from processor.engine.record import Audience, Happening, Record
 from processor.engine.retraction import sorted_ids
 from processor.engine.run import Run
-from processor.engine.state import State
+from processor.engine.state import Dispute, State
 from processor.engine.transition import Canonical, Cause, StandingChange, Transition
 from schemas.contract import REASON_CHARS_MAX, REFERENCES_MAX
 from schemas.derived import Note
@@ -62,23 +65,24 @@ def run_turn(
     speaker: str,
     audience: Audience,
     operations: Sequence[Operation],
+    implies: Implies | None = None,
 ) -> tuple[Transition, TurnOutcome]:
     """Apply the operations of one statement; the caller commits or rolls back the transition."""
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
     evaluated = [operation for operation in operations if brings_formula(state, operation)]
     if not evaluated:
         run = Run(Transition(state), state, turn, speaker, audience)
-        outcome = _attempt(run, operations, order)
+        outcome = _attempt(run, operations, order, None, implies)
         assert outcome is not None, "nothing was assumed"
         return run.transition, outcome
-    assumed = [index for index in order if isinstance(operations[index], Revise)]
+    assumed = Assumed(tuple(i for i in order if isinstance(operations[i], Revise)), None)
     with state.model.turn():
         while True:
             run = Run(Transition(state), state, turn, speaker, audience)
-            outcome = _attempt(run, operations, order, assumed)
+            outcome = _attempt(run, operations, order, assumed, implies)
             if outcome is not None:
                 return run.transition, outcome
-            assumed = [index for index in assumed if index in run.applied]
+            assumed = _less(assumed, run)
 
 
 def dry_run(
@@ -87,30 +91,65 @@ def dry_run(
     speaker: str,
     audience: Audience,
     operations: Sequence[Operation],
+    implies: Implies | None = None,
 ) -> TurnOutcome:
     """What the operations would do; the state is left as it was."""
-    transition, outcome = run_turn(state, turn, speaker, audience, operations)
+    transition, outcome = run_turn(state, turn, speaker, audience, operations, implies)
     transition.rollback()
     return outcome
+
+
+@final
+class Assumed(NamedTuple):
+    """What a turn that evaluates formulas assumes of itself.
+
+    The revisions that will be accepted, by index, and the records that will be superseded; None
+    until the turn has been run once.
+    """
+
+    accepted: tuple[int, ...]
+    superseded: tuple[str, ...] | None
+
+    def holds(self, run: Run) -> bool:
+        """Whether the turn came out as was assumed."""
+        if not all(index in run.applied for index in self.accepted):
+            return False
+        if self.superseded is None:
+            return not run.superseded
+        return all(id_ in run.superseded for id_ in self.superseded)
+
+
+def _less(assumed: Assumed, run: Run) -> Assumed:
+    """What is left of the assumption; it is first made for what is superseded."""
+    accepted = tuple(index for index in assumed.accepted if index in run.applied)
+    if len(accepted) < len(assumed.accepted):
+        return assumed._replace(accepted=accepted)
+    before = run.superseded if assumed.superseded is None else assumed.superseded
+    return Assumed(accepted, tuple(id_ for id_ in before if id_ in run.superseded))
 
 
 def _attempt(
     run: Run,
     operations: Sequence[Operation],
     order: Sequence[int],
-    assumed: Sequence[int] | None = None,
+    assumed: Assumed | None,
+    implies: Implies | None,
 ) -> TurnOutcome | None:
-    """Run the turn under the assumption that these revisions are accepted.
+    """Run the turn under an assumption.
 
     `assumed` is None where no formula has to be evaluated. If the assumption is wrong, nothing has
     changed and there is no outcome.
     """
     outcome = None
     try:
-        if assumed:
-            _contract(run, [operations[index] for index in assumed])
+        if assumed is not None:
+            _contract(run, [operations[index] for index in assumed.accepted])
+            for id_ in assumed.superseded or ():
+                run.contract(id_)
         _apply_in_order(run, operations, order, evaluates=assumed is not None)
-        if not assumed or all(index in run.applied for index in assumed):
+        if implies is not None:
+            _apply_implied(run, implies(run.state, run.transition.born))
+        if assumed is None or assumed.holds(run):
             outcome = _conclude(run)
     finally:
         if outcome is None:
@@ -118,12 +157,23 @@ def _attempt(
     return outcome
 
 
+def _apply_implied(run: Run, implied: Implied) -> None:
+    """Revise what is superseded, then dispute what is contradicted, as operations would."""
+    for target, by in implied.revisions:
+        speaker = run.state.records[by].speaker
+        revision = Revise(op="revise", target=target, by=by)
+        apply_to_map(run, revision, Cause(run.turn, SUPERSEDES, None, speaker))
+        apply_to_model(run, revision, NOTHING_TO_ASSESS)
+        run.superseded.append(target)
+    for record, contradicts in implied.disputes:
+        run.transition.add_dispute(Dispute(record, contradicts, run.turn))
+    run.notes.extend(implied.notes)
+
+
 def _contract(run: Run, revisions: Sequence[Operation]) -> None:
     for revision in revisions:
         assert isinstance(revision, Revise)
-        target = run.state.records.get(revision.target)
-        if target is not None:
-            run.transition.contract_model(target)
+        run.contract(revision.target)
 
 
 def _apply_in_order(

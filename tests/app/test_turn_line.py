@@ -14,7 +14,7 @@ from processor.app.reduce import reduce
 from processor.app.reduce_agent import Folded
 from processor.app.turn_line import said, turn_line
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused
+from processor.evidence.fold import Refused
 from schemas.wire import decode_utterance
 
 SECRET = "the launch code is 0000"

@@ -9,7 +9,7 @@ import orjson
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
+from processor.evidence.fold import Refused, advance
 from schemas.log import LogEvent
 from schemas.wire import decode_utterance
 

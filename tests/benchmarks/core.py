@@ -17,10 +17,10 @@ from random import Random
 import orjson
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import advance, fold
 from processor.engine.record import Record
 from processor.engine.retraction import affected_closure
 from processor.engine.verify import grade
+from processor.evidence.fold import advance, fold
 from schemas.log import LogEvent, OperationsAppended
 from schemas.wire import canonical_bytes, decode_log_event
 from tests.benchmarks.conversations import log_of

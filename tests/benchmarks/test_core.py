@@ -7,10 +7,10 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import advance, fold
 from processor.engine.retraction import affected_closure
 from processor.engine.snapshot import dump, load
 from processor.engine.verify import grade, verify
+from processor.evidence.fold import advance, fold
 from schemas.wire import canonical_bytes, decode_log_event
 from tests.benchmarks.conversations import log_of
 

@@ -75,6 +75,7 @@ _OPERATIONS = [
             {
                 "entity": "crane 3",
                 "attribute": "drop",
+                "facet": "under load",
                 "value": "2 cm",
                 "polarity": True,
                 "valid_from": "2026-03-01",
@@ -156,6 +157,7 @@ _EXAMPLES: dict[str, Document] = {
         "turn": 5,
         "operations": _OPERATIONS,
         "fills_turn": 3,
+        "supersession": "explicit",
     },
     "standfast.interpretation_failed.v1": {
         **_LOGGED,

@@ -8,8 +8,8 @@ import orjson
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.bounds import Bounds
+from processor.evidence.fold import Folded, fold
 from schemas.derived import DerivedEvent, TurnEvent
 from schemas.wire import decode_utterance
 

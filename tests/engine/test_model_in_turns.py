@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from processor.engine.digest import state_digest
-from processor.engine.fold import Folded, fold
 from processor.engine.plausibility.formula import to_wire
 from processor.engine.plausibility.syntax import parse
 from processor.engine.retraction import why
 from processor.engine.snapshot import dump, load
 from processor.engine.turn import dry_run
+from processor.evidence.fold import Folded, fold
 from schemas.derived import Outcome, TurnEvent, VerdictEvent
 from schemas.log import OperationsAppended
 from schemas.operations import Hypothesize, Observe, Revise

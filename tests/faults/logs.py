@@ -18,7 +18,7 @@ from processor.app.messages import OPERATIONS, UTTERANCES, derived_messages, log
 from processor.app.partitions import partition_of
 from processor.app.reduce import reduce
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
+from processor.evidence.fold import Refused, advance
 from replay.store import Store
 from schemas.ids import conversation_key
 from schemas.log import LogEvent

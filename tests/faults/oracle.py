@@ -33,7 +33,7 @@ from processor.app.reduce import reduce
 from processor.app.reduce_agent import read_log_event
 from processor.app.utterance_reader import UtteranceReader
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused
+from processor.evidence.fold import Refused
 from processor.interpreter.port import Interpreted
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key

@@ -14,7 +14,7 @@ import pytest
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.local_store import CONVERSATION_WEIGHT, LocalStore
 from processor.app.messages import OPERATIONS, Delivered
-from processor.engine.fold import Refused, advance
+from processor.evidence.fold import Refused, advance
 from schemas.wire import decode_utterance
 from tests.faults.logs import utterance
 from tests.kafka.cluster import Kafka

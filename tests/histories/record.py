@@ -13,8 +13,8 @@ import orjson
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
 from processor.engine.rules_version import CURRENT_RULES
+from processor.evidence.fold import Refused, advance
 from processor.scenarios import utterances
 from schemas.wire import canonical_bytes
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused, advance
+from processor.evidence.fold import Refused, advance
 from schemas.wire import decode_log_event
 from tests.histories.record import HERE
 

@@ -14,7 +14,7 @@ from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
-from processor.engine.fold import advance
+from processor.evidence.fold import advance
 from processor.interpreter.port import (
     EndpointUnavailable,
     Interpreted,

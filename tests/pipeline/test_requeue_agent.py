@@ -8,8 +8,8 @@ from processor.app.interpret import interpret
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused as FoldRefused
-from processor.engine.fold import advance, fold
+from processor.evidence.fold import Refused as FoldRefused
+from processor.evidence.fold import advance, fold
 from processor.interpreter.port import Reading, Unreadable
 from schemas.derived import Coverage, VerdictEvent
 from schemas.log import LogEvent

@@ -19,8 +19,8 @@ from processor.app.reduce import reduce
 from processor.app.shared_folder import SharedFolder
 from processor.app.shared_place import Record
 from processor.app.shared_set import SharedSet
-from processor.engine.fold import Refused
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
+from processor.evidence.fold import Refused
 from replay.batch import Position
 from replay.errors import NotKeptError, StoreBusyError, StoreError
 from replay.sharing import TakenIn

@@ -8,11 +8,11 @@ import orjson
 
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Folded, fold
 from processor.engine.record import Happening
 from processor.engine.record import Record as EngineRecord
 from processor.engine.snapshot import dump, load
 from processor.engine.state import State
+from processor.evidence.fold import Folded, fold
 from schemas.contract import Contract
 from schemas.derived import DerivedEvent
 from schemas.log import LogEvent

@@ -7,9 +7,9 @@ import pytest
 
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import advance
 from processor.engine.snapshot import Capture, capture, dump, encode
 from processor.engine.turn import dry_run
+from processor.evidence.fold import advance
 from schemas.log import OperationsAppended
 from schemas.wire import canonical_bytes, canonical_list, decode_utterance
 from tests.strategies_streams import ONE_CONVERSATION, seeded_stream

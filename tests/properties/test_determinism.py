@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from processor.engine.conversation import Conversation
 from processor.engine.digest import state_digest
-from processor.engine.fold import Folded, fold
 from processor.engine.snapshot import dump, load
 from processor.engine.turn import dry_run
+from processor.evidence.fold import Folded, fold
 from schemas.derived import DerivedEvent, TurnEvent
 from schemas.log import OperationsAppended
 from schemas.wire import decode_utterance

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Folded, fold
+from processor.evidence.fold import Folded, fold
 from schemas.derived import DerivedEvent, TurnEvent
 from schemas.log import LogEvent
 from schemas.utterance import Utterance

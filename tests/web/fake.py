@@ -20,7 +20,7 @@ from processor.app.reduce_agent import Folded
 from processor.app.web.server import WebServer
 from processor.app.web.tokens import Scope, TokenLine, new_token
 from processor.engine.conversation import Conversation
-from processor.engine.fold import advance
+from processor.evidence.fold import advance
 from processor.interpreter.port import Interpreted
 from schemas.http import Readiness
 from schemas.utterance import Utterance

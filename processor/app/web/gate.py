@@ -33,7 +33,14 @@ from processor.app.web.problem_details import (
 )
 from processor.app.web.routing import Forwarder
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
-from schemas.http import AffectedQuery, CheckRequest, ContextQuery, ViewQuery, decode_query
+from schemas.http import (
+    AffectedQuery,
+    CheckRequest,
+    ContextQuery,
+    MemoryQuery,
+    ViewQuery,
+    decode_query,
+)
 from schemas.ids import NAME_PATTERN, RECORD_PATTERN, TENANT_PATTERN
 from schemas.wire import WireError, decode_contract
 
@@ -68,6 +75,7 @@ class Gate:
             web.get(f"{CONVERSATION}/state", self._serving(Scope.READ, self._state)),
             web.get(f"{CONVERSATION}/affected", self._serving(Scope.READ, self._affected)),
             web.get(f"{CONVERSATION}/context", self._serving(Scope.READ, self._context)),
+            web.get(f"{CONVERSATION}/memory", self._serving(Scope.READ, self._memory)),
             web.get(
                 f"{CONVERSATION}/records/{{record:.+}}", self._serving(Scope.READ, self._record)
             ),
@@ -148,6 +156,9 @@ class Gate:
 
     async def _context(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         return await views.context(asked, _query(request, ContextQuery))
+
+    async def _memory(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        return await views.memory(asked, _query(request, MemoryQuery))
 
     async def _record(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         query = _query(request, ViewQuery)

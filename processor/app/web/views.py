@@ -13,9 +13,12 @@ from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
 from processor.render.answers import affected_answer, context_answer, record_answer
+from processor.render.memory import Asked as AskedOfMemory
+from processor.render.memory import FacetNeededError, memory_answer, memory_render
 from processor.render.view import state_view
 from replay.errors import NotKeptError
-from schemas.http import AffectedQuery, ContextQuery, ViewQuery
+from schemas.evidence import QueryClass
+from schemas.http import AffectedQuery, ContextQuery, MemoryQuery, ViewQuery
 from schemas.wire import canonical_bytes
 
 
@@ -37,6 +40,28 @@ async def affected(asked: Asked, query: AffectedQuery) -> bytes:
 async def context(asked: Asked, query: ContextQuery) -> bytes:
     """The state in words."""
     return await _view(asked, query, lambda copy: context_answer(copy, query.withdrawn))
+
+
+async def memory(asked: Asked, query: MemoryQuery) -> bytes:
+    """Which value is in force for a key, what it replaced, or the whole memory in words."""
+    if (query.entity is None) != (query.attribute is None):
+        place = "entity" if query.entity is None else "attribute"
+        raise ProblemRaised(Kind.INVALID, place=place, detail="entity and attribute go together")
+    if query.at is not None and query.query is not QueryClass.AS_OF:
+        raise ProblemRaised(Kind.INVALID, place="at", detail="at goes with the query as_of alone")
+    try:
+        return await _view(asked, query, lambda copy: _memory(copy, query))
+    except FacetNeededError as needed:
+        raise ProblemRaised(Kind.INVALID, place="facet", detail=str(needed)) from needed
+
+
+def _memory(copy: Conversation, query: MemoryQuery) -> object:
+    if query.entity is None or query.attribute is None:
+        return memory_render(
+            copy, query.format, query.memory, query.budget, superseded=query.superseded
+        )
+    key = AskedOfMemory(query.entity, query.attribute, query.facet, query.query, at=query.at)
+    return memory_answer(copy, key, query.memory)
 
 
 async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:

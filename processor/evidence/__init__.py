@@ -1,0 +1,1 @@
+"""The evidence ledger: a second projection of the log, and the memories it is compared with."""

@@ -1,0 +1,166 @@
+"""The reducer with the ledger: what everything that folds a log calls.
+
+A turn is the engine's transition, and within it, once its operations are applied, what its atoms
+imply: a record whose value was superseded is revised by the record that superseded it, a record
+that arrives late by the one it came too late for, and records that contradict each other are
+disputed. All of that follows from the log and is part of its digests from rules version 2 on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import final
+
+from processor.engine.conversation import Conversation
+from processor.engine.fold import (
+    Advanced,
+    Folded,
+    RefusalReason,
+    Refused,
+    atom_source,
+    derived,
+)
+from processor.engine.fold import advance as engine_advance
+from processor.engine.implied import (
+    NOTHING_IMPLIED,
+    Implied,
+    ImpliedDispute,
+    ImpliedRevision,
+)
+from processor.engine.record import Record
+from processor.engine.rules_version import RULES_V2
+from processor.engine.state import State
+from processor.evidence.fact import Arrival
+from processor.evidence.ledger import Ledger
+from processor.evidence.projection import Kept, events_of_turn, ledger_of, scorer_for
+from processor.evidence.row import Entered, Holding
+from schemas.contract import REFERENCES_MAX
+from schemas.derived import Note, NoteCode, Standing
+from schemas.evidence import Supersession
+from schemas.log import LogEvent, OperationsAppended
+from schemas.operations import Revise
+
+__all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold"]
+
+SIDES_MAX = REFERENCES_MAX
+"""How many records of one holding a dispute names, the newest."""
+
+
+def fold(conversation: Conversation, event: LogEvent) -> Folded | Refused:
+    """Fold one event and derive what it brought about."""
+    advanced = advance(conversation, event)
+    if isinstance(advanced, Refused):
+        return advanced
+    return Folded(derived(conversation, event, advanced), advanced)
+
+
+def advance(conversation: Conversation, event: LogEvent) -> Advanced | Refused:
+    """Fold one event without deriving anything from it: what recovery and replay need."""
+    if not isinstance(event, OperationsAppended):
+        advanced = engine_advance(conversation, event)
+        if isinstance(conversation.projection, Kept):
+            conversation.projection.turn = conversation.turn
+        return advanced
+    reading = _Reading(conversation, event)
+    advanced = engine_advance(conversation, event, reading.implied)
+    if isinstance(advanced, Refused):
+        return advanced
+    if event.rules_version < RULES_V2:  # nothing was asked: atoms had no consequences then
+        assert advanced.outcome is not None
+        state = conversation.state
+        reading.implied(state, [state.records[id_] for id_ in advanced.outcome.introduced])
+    reading.keep(conversation)
+    return advanced
+
+
+@final
+class _Reading:
+    """What the ledger makes of one turn: asked while it is applied, kept once it is.
+
+    Without a `branch` the turn is nothing to the ledger.
+    """
+
+    def __init__(self, conversation: Conversation, event: OperationsAppended) -> None:
+        self._ledger = ledger_of(conversation)
+        self._turn = event.turn
+        self._source = atom_source(event)
+        self._revised = [each.target for each in event.operations if isinstance(each, Revise)]
+        self._branch: Ledger | None = None
+
+    def implied(self, state: State, born: Sequence[Record]) -> Implied:
+        """What the atoms of the turn imply for its records and older ones."""
+        self._branch = None
+        known = self._ledger.keys_of_record
+        if not any(record.atoms for record in born) and not any(
+            id_ in known for id_ in self._revised
+        ):
+            return NOTHING_IMPLIED
+        self._branch = branch = self._ledger.branch()
+        scorer = scorer_for(self._source)
+        entered: list[tuple[Arrival, Entered]] = []
+        for event in events_of_turn(
+            state, self._turn, born, self._revised, self._source, branch.count
+        ):
+            done = branch.take(event, scorer)
+            if isinstance(event, Arrival) and done is not None:
+                entered.append((event, done))
+        return _implied(state, entered, self._source.supersession is not Supersession.OFF)
+
+    def keep(self, conversation: Conversation) -> None:
+        """The turn was kept: so is what came to the ledger."""
+        if self._branch is not None:
+            self._ledger.adopt(self._branch)
+        conversation.projection = Kept(self._ledger, conversation.turn)
+
+
+def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: bool) -> Implied:
+    """What follows for the records; only the remarks on late atoms if the policy is off."""
+    revisions: dict[ImpliedRevision, None] = {}
+    disputes: dict[ImpliedDispute, None] = {}
+    notes: list[Note] = []
+    for arrival, done in entered:
+        record = arrival.fact.record
+        if done.late_behind is not None:
+            ahead = done.late_behind.record
+            notes.append(_late(arrival, ahead))
+            revisions[ImpliedRevision(record, ahead)] = None
+        for holding in done.superseded:
+            revisions |= dict.fromkeys(ImpliedRevision(id_, record) for id_ in holding.records())
+        if done.contradicted:
+            disputes[ImpliedDispute(record, _others(record, done.contradicted))] = None
+    if not acts:
+        return Implied(notes=tuple(notes))
+    kept: dict[str, ImpliedRevision] = {}
+    for revision in revisions:
+        stands = state.records[revision.target].standing is not Standing.ABANDONED
+        if stands and revision.target != revision.by:
+            kept.setdefault(revision.target, revision)
+    return Implied(
+        tuple(kept.values()), tuple(_standing_disputes(state, disputes, kept)), tuple(notes)
+    )
+
+
+def _standing_disputes(
+    state: State, disputes: Iterable[ImpliedDispute], gone: Container[str]
+) -> Iterator[ImpliedDispute]:
+    """The disputes between records that are not given up in the same turn."""
+
+    def stays(id_: str) -> bool:
+        return id_ not in gone and state.records[id_].standing is not Standing.ABANDONED
+
+    for record, others in disputes:
+        sides = tuple(id_ for id_ in others if stays(id_))
+        if stays(record) and (sides or not others):
+            yield ImpliedDispute(record, sides)
+
+
+def _others(record: str, contradicted: Sequence[Holding]) -> tuple[str, ...]:
+    """The records on the other side, ascending; none if a record contradicts itself alone."""
+    ids = dict.fromkeys(id_ for holding in contradicted for id_ in holding.records()[-SIDES_MAX:])
+    return tuple(sorted(id_ for id_ in ids if id_ != record))
+
+
+def _late(arrival: Arrival, ahead: str) -> Note:
+    record = arrival.fact.record
+    text = f"an atom of {record} is older than what {ahead} gave: it enters the history alone"
+    return Note(code=NoteCode.LATE_ATOM, text=text, records=tuple(sorted({record, ahead})))

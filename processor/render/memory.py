@@ -1,0 +1,168 @@
+"""Answers about the evidence ledger: one form for commands and over HTTP alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, final
+
+from processor.engine.conversation import Conversation
+from processor.evidence.fact import Arrival
+from processor.evidence.key import Key, normalised
+from processor.evidence.ledger import Event
+from processor.evidence.memories import AWARE_CLASSES, TEXT_CLASSES, Memory
+from processor.evidence.projection import events_of, scorer_for
+from processor.evidence.readers import Answer, Found, Query, ask
+from processor.evidence.renders import render
+from processor.evidence.retention import select_retention
+from processor.evidence.tiers import Tier, structure_of, tier_of
+from processor.render.tokens import estimate_tokens
+from processor.render.view import View
+from schemas.evidence import MemoryClass, QueryClass, RenderFormat
+
+BUDGET_TOKENS = 4_000
+
+
+class FacetNeededError(LookupError):
+    """The attribute is only known by facet; `facets` are those it has."""
+
+    def __init__(self, facets: tuple[str, ...]) -> None:
+        super().__init__(f"name one of its facets: {', '.join(facets)}")
+        self.facets = facets
+
+
+@final
+class Asked(NamedTuple):
+    """What is asked of a conversation's memory, as it was written."""
+
+    entity: str
+    attribute: str
+    facet: str | None = None
+    query_class: QueryClass = QueryClass.SNAPSHOT
+    turn: int | None = None
+    at: str | None = None
+
+
+def memory_of(conversation: Conversation, memory_class: MemoryClass) -> Memory:
+    """A memory of this class, folded from the conversation."""
+    memory = Memory(memory_class)
+    records = conversation.state.records
+    for event, source in events_of(conversation):
+        memory.take(event, scorer_for(source), records[_record_of(event)].claim)
+    return memory
+
+
+def memory_answer(
+    conversation: Conversation, asked: Asked, memory_class: MemoryClass = MemoryClass.LEDGER
+) -> View:
+    """What the memory answers. Raises FacetNeededError."""
+    memory = memory_of(conversation, memory_class)
+    key = _key(memory, asked)
+    answer = ask(memory, Query(key, asked.query_class, asked.turn, asked.at))
+    return {
+        "tenant_id": conversation.tenant_id,
+        "conversation_id": conversation.conversation_id,
+        "turn": conversation.turn,
+        "memory": memory_class,
+        "query": asked.query_class,
+        "entity": asked.entity,
+        "attribute": asked.attribute,
+        "facet": asked.facet,
+        **answer_values(answer),
+    }
+
+
+def answer_values(answer: Answer) -> View:
+    """An answer as JSON values."""
+    return {
+        **answer._asdict(),
+        "records": list(answer.records),
+        "sides": [{"value": side.value, "records": list(side.records)} for side in answer.sides],
+    }
+
+
+def answer_line(answer: View) -> str:
+    """An answer in one line."""
+    match answer["found"]:
+        case Found.VALUE:
+            since = f", from {answer['valid_from']}" if answer["valid_from"] is not None else ""
+            until = f" to {answer['valid_to']}" if answer["valid_to"] is not None else ""
+            return f"{answer['value']}{_by(answer['records'])}{since}{until}"
+        case Found.ABSTAIN:
+            sides = answer["sides"]
+            assert isinstance(sides, list)
+            told = " against ".join(f"{s['value']}{_by(s['records'])}" for s in sides)
+            return f"abstains: {told}"
+        case Found.NOT_KEPT:
+            return f"{answer['memory']} does not keep what {answer['query']} needs"
+        case _:
+            return "nothing"
+
+
+def memory_render(
+    conversation: Conversation,
+    how: RenderFormat = RenderFormat.COMPACT,
+    memory_class: MemoryClass = MemoryClass.LEDGER,
+    budget_tokens: int = BUDGET_TOKENS,
+    superseded: bool = False,
+) -> View:
+    """The memory in words; what was superseded is left out unless it is asked for."""
+    memory = memory_of(conversation, memory_class)
+    text = render(memory, how, estimate_tokens, budget_tokens, closed=superseded)
+    return {
+        "turn": conversation.turn,
+        "memory": memory_class,
+        "format": how,
+        "text": text,
+        "tokens": estimate_tokens(text),
+    }
+
+
+def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, float]) -> View:
+    """The least class for a mix of queries, its cost here, and the conflict tiers that were seen.
+
+    Raises ValueError for a mix in which nothing is asked.
+    """
+    chosen = select_retention(query_mix)
+    events = [event for event, _ in events_of(conversation)]
+    tiers = tier_mix(events)
+    return {
+        "memory": chosen,
+        "query_mix": {each.value: query_mix[each] for each in QueryClass if each in query_mix},
+        "bytes_per_key": {
+            each.value: round(memory_of(conversation, each).bytes_per_key()) for each in AWARE_CLASSES
+        },
+        "tiers": {tier.value: tiers[tier] for tier in Tier},
+        "turn": conversation.turn,
+    }
+
+
+def tier_mix(events: list[Event]) -> dict[Tier, int]:
+    """How many keys are of each conflict tier."""
+    memory = Memory(MemoryClass.GRAPHRAG_LITE)
+    memory.take_all(events)
+    tiers = [tier_of(structure_of(facts)) for facts in memory.facts.values()]
+    return {tier: tiers.count(tier) for tier in Tier}
+
+
+def _key(memory: Memory, asked: Asked) -> Key:
+    """The key that is meant; the only facet if the attribute has no value without one."""
+    entity, attribute = normalised(asked.entity), normalised(asked.attribute)
+    key = Key(entity, attribute, normalised(asked.facet or ""))
+    if asked.facet is not None or memory.memory_class in TEXT_CLASSES:
+        return key
+    keys = memory.keys()
+    known = [each for each in keys if each[:2] == key[:2]]
+    if not known or key in known:
+        return key
+    if len(known) > 1:
+        raise FacetNeededError(tuple(each.facet for each in known))
+    return known[0]
+
+
+def _record_of(event: Event) -> str:
+    return event.fact.record if isinstance(event, Arrival) else event.record
+
+
+def _by(records: object) -> str:
+    assert isinstance(records, list)
+    return f" ({', '.join(records)})" if records else ""
