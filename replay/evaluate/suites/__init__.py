@@ -1,0 +1,15 @@
+"""The benchmarks."""
+
+from __future__ import annotations
+
+from replay.evaluate.suites.chains import CHAINS
+from replay.evaluate.suites.latency import LATENCY
+from replay.evaluate.suites.scenarios import DELIBERATION, INCIDENT, MUDDY_CHILDREN
+
+BENCHMARKS = (
+    INCIDENT,
+    MUDDY_CHILDREN,
+    DELIBERATION,
+    LATENCY,
+    CHAINS,
+)
