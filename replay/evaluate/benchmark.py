@@ -93,6 +93,12 @@ class Workload(ABC):
         """
         raise BenchmarkError("this benchmark has no text that an interpreter could read")
 
+    def complete(
+        self, scored: Mapping[tuple[str, str], Scores]
+    ) -> Mapping[tuple[str, str], Scores]:
+        """Figures of an item that depend on others, by item and arm as in `scored`."""
+        return {}
+
     def notes(self, scored: Mapping[tuple[str, str], Scores]) -> list[str]:
         """What is to be said of the data and the figures, beside the table.
 

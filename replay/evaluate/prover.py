@@ -1,6 +1,7 @@
 """A small prover for the formulas of ReviseQA: predicates of named things and of all things.
 
-`p_2(Adley)`, `¬φ`, `φ ∧ ψ`, `φ ∨ ψ`, `φ ⊕ ψ` (either or), `φ → ψ`, `φ ↔ ψ`, `∀x φ`. What holds of
+`p_2(Adley)`, `false`, `¬φ`, `φ ∧ ψ`, `φ ∨ ψ`, `φ ⊕ ψ` (either or), `φ → ψ`, `φ ↔ ψ`, `∀x φ`; a
+hyphen is a negation and a full stop at the end is nothing, as some published ones have it. What holds of
 all things is taken to hold of each thing that is named anywhere, so a formula is propositional.
 A set of formulas is decided by choosing truth values one by one and giving up as soon as a formula
 is false: slow in general, and quick for a dozen of short formulas.
@@ -13,9 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 Formula: TypeAlias = tuple["str | Formula", ...]
-"""`("atom", name)`, `("not", φ)`, or `(operator, φ, ψ)`."""
+"""`("atom", name)`, `("false",)`, `("not", φ)`, or `(operator, φ, ψ)`."""
 
-_TOKEN = re.compile(r"\s*(∀\s*\w+|[¬∧∨⊕→↔()]|\w+\(\s*\w+\s*\))")
+_TOKEN = re.compile(r"\s*(∀\s*\w+|[-¬∧∨⊕→↔()]|\w+\(\s*\w+\s*\)|false\b)")
 _APPLIED = re.compile(r"(\w+)\(\s*(\w+)\s*\)")
 _QUANTIFIER = re.compile(r"∀\s*(\w+)")
 _BINDING = ("↔", "→", "⊕", "∨", "∧")
@@ -37,7 +38,7 @@ def names_in(texts: Iterable[str]) -> tuple[str, ...]:
 
 def read_formula(text: str, names: Sequence[str]) -> Formula:
     """One formula with its quantifiers written out over the names. Raises NotAFormula."""
-    found = _tokens(text)
+    found = _tokens(text.strip().removesuffix("."))
     formula, rest = _read(found, 0, names)
     if rest:
         raise NotAFormula(f"{text!r}: nothing was expected at {rest[0]!r}")
@@ -83,9 +84,11 @@ def _read_one(tokens: list[str], names: Sequence[str]) -> tuple[Formula, list[st
     first, rest = tokens[0], tokens[1:]
     quantified = _QUANTIFIER.fullmatch(first)
     applied = _APPLIED.fullmatch(first)
-    if first == "¬":
+    if first in ("¬", "-"):
         inner, rest = _read_one(rest, names)
         return ("not", inner), rest
+    if first == "false":
+        return (first,), rest
     if first == "(":
         inner, rest = _read(rest, 0, names)
         if not rest or rest[0] != ")":
@@ -152,6 +155,8 @@ def _value(formula: Formula, chosen: Mapping[str, bool]) -> bool | None:
     operator = formula[0]
     if operator == "atom":
         return chosen.get(str(formula[1]))
+    if operator == "false":
+        return False
     values = [_value(part, chosen) for part in _parts(formula)]
     if operator == "not":
         return None if values[0] is None else not values[0]

@@ -51,9 +51,8 @@ def report(
 ) -> Report:
     """Sum up the outcomes."""
     seed = int(subject["seed"] or 0)
-    scored: Mapping[tuple[str, str], Scores] = {
-        (each.item, each.arm): each.scores for each in outcomes
-    }
+    outcomes = _completed(workload, outcomes)
+    scored = _by_item_and_arm(outcomes)
     return Report(
         benchmark,
         subject,
@@ -62,6 +61,18 @@ def report(
         tuple(workload.notes(scored)),
         outcomes,
     )
+
+
+def _completed(workload: Workload, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+    more = workload.complete(_by_item_and_arm(outcomes))
+    return [
+        each.model_copy(update={"scores": each.scores | more.get((each.item, each.arm), {})})
+        for each in outcomes
+    ]
+
+
+def _by_item_and_arm(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Scores]:
+    return {(each.item, each.arm): each.scores for each in outcomes}
 
 
 def results(made: Report) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from replay.evaluate.suites.chains import CHAINS
 from replay.evaluate.suites.latency import LATENCY
+from replay.evaluate.suites.reviseqa import REVISEQA
 from replay.evaluate.suites.scenarios import DELIBERATION, INCIDENT, MUDDY_CHILDREN
 
 BENCHMARKS = (
@@ -12,4 +13,5 @@ BENCHMARKS = (
     DELIBERATION,
     LATENCY,
     CHAINS,
+    REVISEQA,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import final
 
@@ -44,6 +44,18 @@ class Incident(Workload):
             "decisions": len(self._over),
         }
 
+    def notes(self, scored: Mapping[tuple[str, str], Scores]) -> list[str]:
+        """The sums that the paper gives."""
+        told = []
+        for arm in dict.fromkeys(arm for _, arm in scored):
+            of_arm = [scores for (_, each), scores in scored.items() if each == arm]
+            sums = {name: sum(scores[name] for scores in of_arm) for name in of_arm[0]}
+            told.append(
+                f"{arm}: right on {sums['exact']:.0f} of {len(of_arm)} retractions, "
+                f"{sums['decisions_right']:.0f} of {sums['decisions']:.0f} decisions"
+            )
+        return told
+
 
 @final
 class Muddy(Workload):
@@ -61,11 +73,11 @@ class Muddy(Workload):
             turn = str(conversation.turn)
             if turn in self._states:
                 self._answers[turn] = _round(conversation.state, self._states[turn])
-        self.items = tuple(Item(f"turn {turn}", "", turn) for turn in self._answers)
+        self.items = tuple(Item(f"turn {turn}", turn) for turn in self._answers)
 
     def measure(self, item: Item, arm: str) -> Scores:
         """Whether the worlds and the knowledge claims after this round are the stored ones."""
-        return self._answers[item.content]
+        return self._answers[item.group]
 
 
 @final
@@ -133,6 +145,7 @@ MUDDY_CHILDREN = Benchmark(
     lambda options: Muddy(),
     (ENGINE,),
     "8, 7, 4 and 1 worlds (Grounded Continuation, appendix B.1).",
+    axis="turn",
 )
 DELIBERATION = Benchmark(
     "deliberation",
