@@ -14,6 +14,8 @@ from schemas.evidence import Atom, Relation
 class Fact(NamedTuple):
     """One atom as a memory keeps it: without the relation that was said with it.
 
+    `value` is as it was written, `said` normalised; `sense` is what it counts as, which is another
+    value if it was said, or found, to be the same state as that one.
     `place` counts the atoms before it in the log. `told_turn` is the turn it was meant for, which
     is earlier than `turn` if it fills a turn that was missing. `moment` is the beginning of
     `valid_from`.
@@ -25,6 +27,7 @@ class Fact(NamedTuple):
     attribute: str
     facet: str | None
     value: str
+    said: str
     sense: str
     polarity: bool
     valid_from: str | None
@@ -90,6 +93,7 @@ def fact_of(atom: Atom, told: Told, place: int) -> Fact:
     facet = atom.facet
     if facet is None and atom.relation is Relation.UNRELATED:
         facet = f"as {told.record} has it"
+    said = normalised(atom.value)
     return Fact(
         place,
         key_of(atom.entity, atom.attribute, facet),
@@ -97,7 +101,8 @@ def fact_of(atom: Atom, told: Told, place: int) -> Fact:
         atom.attribute,
         facet,
         atom.value,
-        normalised(atom.value),
+        said,
+        said,
         atom.polarity,
         atom.valid_from,
         atom.valid_to,

@@ -78,10 +78,6 @@ class Ledger:
         for event in events:
             self.take(event, scorer)
 
-    def facets(self, entity: str, attribute: str) -> tuple[Key, ...]:
-        """The keys of an entity's attribute, both normalised, in the order they came."""
-        return tuple(key for key in self.rows if key[:2] == (entity, attribute))
-
     def _addressed(self, arrival: Arrival) -> Arrival:
         fact = arrival.fact
         if fact.facet is not None or not arrival.of:

@@ -151,7 +151,7 @@ def _kept_facts(memory_class: MemoryClass, kept: tuple[Fact, ...], new: Fact) ->
 
 
 def _same_value(one: Fact, other: Fact) -> bool:
-    return (one.value, one.polarity) == (other.value, other.polarity)
+    return (one.said, one.polarity) == (other.said, other.polarity)
 
 
 def _fact_values(fact: Fact) -> list[object]:

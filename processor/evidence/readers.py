@@ -6,6 +6,7 @@ is an answer too: it is what the class costs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, assert_never, final
 
@@ -179,12 +180,13 @@ def _sides(row: Row) -> tuple[Side, ...]:
     """The live holdings that contradict another, in the order they came."""
     pairs = row.open_conflicts()
     places = dict.fromkeys(holding.place for pair in pairs for holding in pair)
-    return tuple(_side(holding) for holding in row.live if holding.place in places)
+    return tuple(_side_of(holding.facts) for holding in row.live if holding.place in places)
 
 
-def _side(holding: Holding) -> Side:
-    first = holding.facts[0]
-    return Side(first.value if first.polarity else f"not {first.value}", holding.records())
+def _side_of(facts: Sequence[Fact]) -> Side:
+    first = facts[0]
+    value = first.value if first.polarity else f"not {first.value}"
+    return Side(value, tuple(dict.fromkeys(fact.record for fact in facts)))
 
 
 def _provenance(row: Row) -> Answer:
@@ -247,10 +249,6 @@ def _after_turn(row: Row, turn: int) -> Answer:
     return Answer(Found.VALUE, given[0].value, tuple(dict.fromkeys(f.record for f in given)))
 
 
-def _side_of(facts: list[Fact]) -> Side:
-    return Side(facts[0].value, tuple(dict.fromkeys(fact.record for fact in facts)))
-
-
 def _at_time(row: Row, at: str | None) -> Answer:
     """The value in force at a time, by the valid times that were given."""
     moment = beginning(at)
@@ -273,7 +271,7 @@ def _period_answer(period: Period) -> Answer:
     return Answer(Found.VALUE, period.value, period.records(), period.valid_from, period.valid_to)
 
 
-def _newest(facts: list[Fact] | tuple[Fact, ...]) -> Answer:
+def _newest(facts: Sequence[Fact]) -> Answer:
     """The value with the newest time; of those without one, the newest in the log."""
     given = [fact for fact in facts if fact.polarity]
     if not given:
@@ -289,7 +287,7 @@ def _most_told(facts: tuple[Fact, ...]) -> Answer:
         return NOTHING
     told: dict[str, list[Fact]] = {}
     for fact in given:
-        told.setdefault(fact.value, []).append(fact)
+        told.setdefault(fact.said, []).append(fact)
     most = max(told.values(), key=lambda same: (len(same), same[-1].place))
     return Answer(Found.VALUE, most[0].value, tuple(dict.fromkeys(f.record for f in most)))
 
@@ -297,18 +295,12 @@ def _most_told(facts: tuple[Fact, ...]) -> Answer:
 def _unless_they_differ(facts: tuple[Fact, ...]) -> Answer:
     """The only value, or abstain."""
     answer = _most_told(facts)
-    sides: dict[tuple[str, bool], list[str]] = {}
+    sides: dict[tuple[str, bool], list[Fact]] = {}
     for fact in facts:
-        sides.setdefault((fact.value, fact.polarity), []).append(fact.record)
+        sides.setdefault((fact.said, fact.polarity), []).append(fact)
     if len(sides) < 2:
         return answer
-    return Answer(
-        Found.ABSTAIN,
-        sides=tuple(
-            Side(value if given else f"not {value}", tuple(dict.fromkeys(records)))
-            for (value, given), records in sides.items()
-        ),
-    )
+    return Answer(Found.ABSTAIN, sides=tuple(_side_of(side) for side in sides.values()))
 
 
 def _read(memory: Memory, key: Key, retrieved: int) -> Answer:

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple, final
 
-from processor.evidence.memories import AWARE_CLASSES, Memory
+from processor.evidence.memories import AWARE_CLASSES
 from processor.evidence.readers import COVERED
 from schemas.evidence import MemoryClass, QueryClass
-
-
-@final
-class Retention(NamedTuple):
-    """A memory class, and what each of the classes it was chosen from costs, in bytes per key."""
-
-    memory_class: MemoryClass
-    bytes_per_key: tuple[tuple[MemoryClass, float], ...] = ()
 
 
 def select_retention(query_mix: Mapping[QueryClass, float]) -> MemoryClass:
@@ -32,12 +23,4 @@ def select_retention(query_mix: Mapping[QueryClass, float]) -> MemoryClass:
         memory_class
         for memory_class in AWARE_CLASSES
         if all(query_class in COVERED[memory_class] for query_class in asked)
-    )
-
-
-def retention_of(query_mix: Mapping[QueryClass, float], memories: tuple[Memory, ...]) -> Retention:
-    """The class for a mix, beside what each of these memories keeps of a key."""
-    return Retention(
-        select_retention(query_mix),
-        tuple((memory.memory_class, memory.bytes_per_key()) for memory in memories),
     )

@@ -56,7 +56,7 @@ class Holding(NamedTuple):
 
     def with_(self, fact: Fact) -> Holding:
         """The holding with one fact more."""
-        values = self.values if fact.value in self.values else (*self.values, fact.value)
+        values = self.values if fact.said in self.values else (*self.values, fact.said)
         latest = self.latest if fact.is_older(self.latest) else fact
         return Holding((*self.facts, fact), values, latest)
 
@@ -218,7 +218,7 @@ def _by_rule(fact: Fact, holding: Holding, scorer: Scorer) -> Relation:
 
 def _agree(fact: Fact, holding: Holding) -> bool:
     first = holding.facts[0]
-    return fact.agrees(first) or (fact.polarity == first.polarity and fact.value in holding.values)
+    return fact.agrees(first) or (fact.polarity == first.polarity and fact.said in holding.values)
 
 
 def _is_behind(fact: Fact, holding: Holding) -> bool:
@@ -233,7 +233,7 @@ def _admit(row: Row, fact: Fact, against: tuple[Holding, ...]) -> Row:
             live = (*row.live[:index], joined, *row.live[index + 1 :])
             break
     else:
-        joined = Holding((fact,), (fact.value,), fact)
+        joined = Holding((fact,), (fact.said,), fact)
         live = (*row.live, joined)
     known = [(conflict.new, conflict.old) for conflict in row.conflicts]
     new = tuple(
@@ -257,7 +257,7 @@ def _close(row: Row, gone: tuple[int, ...], closing: tuple[Closed, ...], keep: K
 
 
 def _holding(facts: tuple[Fact, ...]) -> Holding:
-    holding = Holding(facts[:1], (facts[0].value,), facts[0])
+    holding = Holding(facts[:1], (facts[0].said,), facts[0])
     for fact in facts[1:]:
         holding = holding.with_(fact)
     return holding

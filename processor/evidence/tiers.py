@@ -42,9 +42,9 @@ class Structure(NamedTuple):
 def structure_of(facts: Sequence[Fact]) -> Structure:
     """The structure of the facts of one key, in the order of their valid times."""
     ordered = sorted(facts, key=lambda fact: (fact.moment or 0, fact.told_turn, fact.place))
-    told = [(fact.value, fact.polarity) for fact in ordered]
+    told = [(fact.said, fact.polarity) for fact in ordered]
     runs = [each for place, each in enumerate(told) if place == 0 or each != told[place - 1]]
-    last = {fact.source: (fact.value, fact.polarity) for fact in ordered}
+    last = {fact.source: (fact.said, fact.polarity) for fact in ordered}
     return Structure(
         events=len(dict.fromkeys(fact.record for fact in facts)),
         atoms=len(facts),

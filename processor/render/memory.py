@@ -125,12 +125,11 @@ def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, flo
     chosen = select_retention(query_mix)
     events = [event for event, _ in events_of(conversation)]
     tiers = tier_mix(events)
+    kept = [memory_of(conversation, each) for each in AWARE_CLASSES]
     return {
         "memory": chosen,
         "query_mix": {each.value: query_mix[each] for each in QueryClass if each in query_mix},
-        "bytes_per_key": {
-            each.value: round(memory_of(conversation, each).bytes_per_key()) for each in AWARE_CLASSES
-        },
+        "bytes_per_key": {memory.memory_class.value: _bytes_per_key(memory) for memory in kept},
         "tiers": {tier.value: tiers[tier] for tier in Tier},
         "turn": conversation.turn,
     }
@@ -157,6 +156,10 @@ def _key(memory: Memory, asked: Asked) -> Key:
     if len(known) > 1:
         raise FacetNeededError(tuple(each.facet for each in known))
     return known[0]
+
+
+def _bytes_per_key(memory: Memory) -> int:
+    return round(memory.bytes_per_key())
 
 
 def _record_of(event: Event) -> str:

@@ -13,6 +13,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.snapshot import dump, load
 from processor.engine.verify import verify
 from processor.evidence.fold import Folded, fold
+from processor.evidence.key import key_of
 from processor.evidence.memories import Memory
 from processor.evidence.projection import events_of, ledger_of, made_up
 from processor.evidence.renders import render
@@ -49,8 +50,8 @@ def outcome(given: Given, record: str) -> Outcome:
 
 def value_of(given: Given, attribute: str = "timeout") -> list[str]:
     """The live values of a key of the pool."""
-    (key,) = ledger_of(given.conversation).facets("pool", attribute)
-    return [h.facts[0].value for h in ledger_of(given.conversation).rows[key].live]
+    row = ledger_of(given.conversation).rows[key_of("pool", attribute)]
+    return [holding.facts[0].value for holding in row.live]
 
 
 def test_a_superseded_value_revises_its_record_and_reports_what_rested_on_it() -> None:

@@ -120,8 +120,8 @@ def _agree(fact: Fact, group: list[Fact]) -> bool:
     if fact.polarity != group[0].polarity:
         return fact.sense != group[0].sense
     both_denied = not fact.polarity
-    said = {each.value for each in group} | {group[0].sense}
-    return both_denied or fact.value in said
+    said = {each.said for each in group} | {group[0].sense}
+    return both_denied or fact.said in said
 
 
 def _latest(group: list[Fact]) -> Fact:
