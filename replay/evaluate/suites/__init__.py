@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from replay.evaluate.suites.chains import CHAINS
+from replay.evaluate.suites.dated import DYKNOW, TEMPLAMA
 from replay.evaluate.suites.latency import LATENCY
 from replay.evaluate.suites.memab_fc import MEMAB_FC
+from replay.evaluate.suites.noise import NOISE, PATH_RECALL
+from replay.evaluate.suites.render_terms import RENDER_TERMS, REVERT_PAIRS
 from replay.evaluate.suites.reviseqa import REVISEQA
 from replay.evaluate.suites.scenarios import DELIBERATION, INCIDENT, MUDDY_CHILDREN
 from replay.evaluate.suites.stale_premise import STALE_PREMISE
@@ -18,4 +21,10 @@ BENCHMARKS = (
     REVISEQA,
     STALE_PREMISE,
     MEMAB_FC,
+    TEMPLAMA,
+    DYKNOW,
+    REVERT_PAIRS,
+    RENDER_TERMS,
+    NOISE,
+    PATH_RECALL,
 )
