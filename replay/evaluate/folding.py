@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -103,9 +103,7 @@ def _event(
 ) -> LogEvent:
     common = _common(conversation, utterance, provenance)
     if utterance.kind is UtteranceKind.SETUP:
-        return ConversationSetUp(
-            type="standfast.setup.v1", setup=utterance.setup_body(), **common
-        )
+        return ConversationSetUp(type="standfast.setup.v1", setup=utterance.setup_body(), **common)
     return OperationsAppended(
         type="standfast.operations.v1",
         turn=conversation.turn + 1,
@@ -116,7 +114,7 @@ def _event(
 
 def _common(
     conversation: Conversation, utterance: Utterance, provenance: Interpretation
-) -> dict[str, object]:
+) -> dict[str, Any]:
     digest = sha256(canonical_content(utterance)).hexdigest()
     audience = utterance.audience
     return {

@@ -1,10 +1,10 @@
 """A small prover for the formulas of ReviseQA: predicates of named things and of all things.
 
-`p_2(Adley)`, `false`, `¬φ`, `φ ∧ ψ`, `φ ∨ ψ`, `φ ⊕ ψ` (either or), `φ → ψ`, `φ ↔ ψ`, `∀x φ`; a
-hyphen is a negation and a full stop at the end is nothing, as some published ones have it. What holds of
-all things is taken to hold of each thing that is named anywhere, so a formula is propositional.
-A set of formulas is decided by choosing truth values one by one and giving up as soon as a formula
-is false: slow in general, and quick for a dozen of short formulas.
+Formulas are written with the usual signs: not, and, or, either-or, if, if and only if, and "for all
+x"; `false` is a formula, a hyphen is a negation, and a full stop at the end is nothing, as some of
+the published ones have it. What holds of all things is taken to hold of each thing that is named
+anywhere, so a formula is propositional. A set of formulas is decided by choosing truth values one
+by one and giving up as soon as a formula is false: slow in general, quick for a dozen short ones.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 Formula: TypeAlias = tuple["str | Formula", ...]
-"""`("atom", name)`, `("false",)`, `("not", φ)`, or `(operator, φ, ψ)`."""
+"""`("atom", name)`, `("false",)`, `("not", formula)`, or `(operator, formula, formula)`."""
 
-_TOKEN = re.compile(r"\s*(∀\s*\w+|[-¬∧∨⊕→↔()]|\w+\(\s*\w+\s*\)|false\b)")
+_TOKEN = re.compile(r"\s*(∀\s*\w+|[-¬∧\N{LOGICAL OR}⊕→↔()]|\w+\(\s*\w+\s*\)|false\b)")
 _APPLIED = re.compile(r"(\w+)\(\s*(\w+)\s*\)")
 _QUANTIFIER = re.compile(r"∀\s*(\w+)")
-_BINDING = ("↔", "→", "⊕", "∨", "∧")
+_OPERATORS = {"↔": "iff", "→": "if", "⊕": "either", "\N{LOGICAL OR}": "or", "∧": "and"}
+_BINDING = tuple(_OPERATORS.values())
 """Weakest first."""
 
 
@@ -61,7 +62,7 @@ def _tokens(text: str) -> list[str]:
         match = _TOKEN.match(text, place)
         if match is None:
             raise NotAFormula(f"{text!r}: no formula from place {place} on")
-        tokens.append(match[1])
+        tokens.append(_OPERATORS.get(match[1], match[1]))
         place = match.end()
     return tokens
 
@@ -72,7 +73,7 @@ def _read(tokens: list[str], level: int, names: Sequence[str]) -> tuple[Formula,
         return _read_one(tokens, names)
     left, rest = _read(tokens, level + 1, names)
     while rest and rest[0] == _BINDING[level]:
-        from_right = level if _BINDING[level] == "→" else level + 1
+        from_right = level if _BINDING[level] == "if" else level + 1
         right, rest = _read(rest[1:], from_right, names)
         left = (_BINDING[level], left, right)
     return left, rest
@@ -108,7 +109,7 @@ def _all(formulas: Sequence[Formula]) -> Formula:
         raise NotAFormula("nothing is named that the formula could be about")
     whole = formulas[0]
     for formula in formulas[1:]:
-        whole = ("∧", whole, formula)
+        whole = ("and", whole, formula)
     return whole
 
 
@@ -137,9 +138,7 @@ def _satisfiable(formulas: tuple[Formula, ...], chosen: Mapping[str, bool]) -> b
     if not open_ones:
         return True
     atom = _undecided(open_ones[0], chosen)
-    return any(
-        _satisfiable(tuple(open_ones), {**chosen, atom: value}) for value in (True, False)
-    )
+    return any(_satisfiable(tuple(open_ones), {**chosen, atom: value}) for value in (True, False))
 
 
 def _undecided(formula: Formula, chosen: Mapping[str, bool]) -> str:
@@ -162,16 +161,16 @@ def _value(formula: Formula, chosen: Mapping[str, bool]) -> bool | None:
         return None if values[0] is None else not values[0]
     left, right = values
     match operator:
-        case "∧":
+        case "and":
             return False if False in values else None if None in values else True
-        case "∨":
+        case "or":
             return True if True in values else None if None in values else False
-        case "→":
+        case "if":
             if left is False or right is True:
                 return True
             return None if None in values else False
-        case "⊕":
+        case "either":
             return None if None in values else left != right
-        case "↔":
+        case "iff":
             return None if None in values else left == right
     raise AssertionError(operator)

@@ -80,10 +80,7 @@ def results(made: Report) -> dict[str, object]:
     return {
         "benchmark": made.benchmark.name,
         "subject": made.subject,
-        "summary": [
-            {**row._asdict(), "figure": row.figure._asdict()}
-            for row in made.rows
-        ],
+        "summary": [{**row._asdict(), "figure": row.figure._asdict()} for row in made.rows],
         "contrasts": [
             {
                 **each.contrast._asdict(),

@@ -1,9 +1,9 @@
 """DyKnow: values with a beginning and an end, in no order, as dated slots.
 
-A JSON object of groups; in a group the entities, in an entity either the questions of its attributes
-or, for athletes, one question about the team. A value reads `name |S: date |E: date`. A date of
-zeros for month or day is of the precision that is left. A value without a beginning begins with its
-end; a point in time (`P:`) beside the beginning is passed over.
+A JSON object of groups; in a group the entities, in an entity either the questions of its
+attributes or, for athletes, one question about the team. A value reads `name |S: date |E: date`. A
+date of zeros for month or day is of the precision that is left. A value without a beginning begins
+with its end; a point in time (`P:`) beside the beginning is passed over.
 
 `facets` takes a national team apart from a club: a player has both at once.
 
@@ -66,9 +66,7 @@ def _questions(stored: Any, path: Path) -> Iterator[tuple[str, str, list[str]]]:
                     raise AdapterError(f"{path}: {place}: there are no answers") from missing
 
 
-def _reign(
-    answer: str, attribute: str, facets: bool, counts: dict[str, int], path: Path
-) -> Reign:
+def _reign(answer: str, attribute: str, facets: bool, counts: dict[str, int], path: Path) -> Reign:
     value = answer.partition("|")[0].strip()
     dates = {each[1]: _date(each) for each in _DATED.finditer(answer)}
     start, end = dates.get("S"), dates.get("E")

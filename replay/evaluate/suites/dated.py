@@ -7,7 +7,7 @@ from functools import cache
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
-from processor.evidence.key import key_of
+from processor.evidence.key import Key, key_of
 from processor.evidence.memories import Memory
 from processor.evidence.readers import Answer, Found, Query, ask
 from processor.evidence.renders import render
@@ -67,9 +67,7 @@ class Dated(Workload):
             gold.before_tied and gold.before is not None for _, gold in golds_of
         )
         self._keys = len(golds_of)
-        self.items = tuple(
-            item for slot, gold in golds_of for item in _items(slot, gold)
-        )
+        self.items = tuple(item for slot, gold in golds_of for item in _items(slot, gold))
         self._orders = [
             _same_history(slot) for slot in found if compare and not _is_undecided(slot)
         ]
@@ -149,7 +147,7 @@ def _abstains(abstained: bool, asked: _Asked) -> Scores:
     return {"abstained": float(abstained), "should_abstain": float(asked.wanted() is None)}
 
 
-def _key(asked: _Asked) -> tuple[str, str, str]:
+def _key(asked: _Asked) -> Key:
     return key_of(asked.slot.entity, asked.slot.attribute, asked.gold.facet)
 
 
@@ -192,7 +190,9 @@ def _counted(found: Sequence[Slot]) -> tuple[str, str]:
 
 def _templama(options: Options) -> Workload:
     found = slots(given_data(options))
-    read = "years are read as they are listed; a value that is among the last year's answers goes on"
+    read = (
+        "years are read as they are listed; a value that is among the last year's answers goes on"
+    )
     return Dated(found, [*_counted(found), read], compare=True)
 
 

@@ -88,9 +88,7 @@ class MemabFC(Workload):
         self.items = tuple(
             Item(f"{_group(part)} {place}", _group(part), _Asked(part.context, question, gold))
             for part in parts
-            for place, (question, gold) in enumerate(
-                zip(part.questions, part.answers, strict=True)
-            )
+            for place, (question, gold) in enumerate(zip(part.questions, part.answers, strict=True))
         )
 
     def measure(self, item: Item, arm: str) -> Scores:
@@ -173,7 +171,9 @@ class MemabFC(Workload):
             return sum(stream.facts[place].record in gone for place in found)
         memory = _memory(stream, arm)
         keys = Index(memory).reached(asked.question, _HOPS[group])
-        live = [fact.record for key in keys for each in memory.rows[key].live for fact in each.facts]
+        live = [
+            fact.record for key in keys for each in memory.rows[key].live for fact in each.facts
+        ]
         return sum(record in gone for record in live)
 
 

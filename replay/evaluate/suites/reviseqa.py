@@ -234,4 +234,3 @@ REVISEQA = Benchmark(
     ),
     axis="k",
 )
-

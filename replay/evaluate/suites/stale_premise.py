@@ -89,7 +89,7 @@ class StalePremise(Workload):
         )
 
     def measure(self, item: Item, arm: str) -> Scores:
-        """The verdict beside the gold one: recall on stale drafts, over-retraction on the others."""
+        """The verdict beside the gold one: recall on stale drafts, else over-retraction."""
         each: Conversed = item.content
         is_stale = each.gold == "ungrounded"
         says_stale = _says_stale(self._folded[each.id], each.candidate.records, arm)
