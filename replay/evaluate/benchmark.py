@@ -86,8 +86,8 @@ class Workload(ABC):
         """What a model's answer is worth. Raises BenchmarkError."""
         raise BenchmarkError("this benchmark asks nothing of a model")
 
-    async def interpret(self, interpreter: Interpreter) -> Scores:
-        """Read the raw text for the arm `verifier_end_to_end`; what that cost.
+    async def interpret(self, interpreter: Interpreter, items: Sequence[Item]) -> Scores:
+        """Read the raw text that these items need for `verifier_end_to_end`; what that cost.
 
         Raises BenchmarkError and EndpointUnavailable.
         """

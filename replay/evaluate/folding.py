@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple, final
 
@@ -11,7 +11,7 @@ from processor.engine.rules_version import CURRENT_RULES
 from processor.evidence.fold import Refused as LogRefused
 from processor.evidence.fold import advance
 from processor.interpreter.native import NATIVE, parse_formulas
-from processor.interpreter.port import Interpreter, Reading
+from processor.interpreter.port import Interpreted, Interpreter, Reading
 from replay.evaluate.benchmark import BenchmarkError, Scores
 from schemas.log import (
     ConversationSetUp,
@@ -55,7 +55,20 @@ def fold_one(conversation: Conversation, utterance: Utterance) -> None:
 
 
 async def fold_read(interpreter: Interpreter, utterances: Iterable[Utterance]) -> Read:
-    """The same with operations that an interpreter reads from the text alone.
+    """One conversation after all its utterances, as an interpreter reads them.
+
+    Raises EndpointUnavailable and BenchmarkError.
+    """
+    turns = [read async for read in read_turns(interpreter, utterances)]
+    if not turns:
+        raise BenchmarkError("there are no utterances")
+    return turns[-1]
+
+
+async def read_turns(
+    interpreter: Interpreter, utterances: Iterable[Utterance]
+) -> AsyncIterator[Read]:
+    """The conversation after each utterance, with operations read from the text alone.
 
     What the state refuses is left out, as in a run; a turn that cannot be read is a missing turn.
     Raises EndpointUnavailable and BenchmarkError.
@@ -65,26 +78,26 @@ async def fold_read(interpreter: Interpreter, utterances: Iterable[Utterance]) -
     for utterance in utterances:
         if conversation is None:
             conversation = Conversation.empty(utterance.tenant_id, utterance.conversation_id)
-        if utterance.kind is not UtteranceKind.STATEMENT:
-            fold_one(conversation, utterance)
-            continue
-        in_words = utterance.model_copy(update={"operations": None})
-        answer = await interpreter.interpret(conversation, in_words, None)
-        cost["ingest_tokens"] += answer.provenance.tokens_in + answer.provenance.tokens_out
-        if isinstance(answer, Reading):
-            event = _event(conversation, in_words, answer.operations, answer.provenance)
+        if utterance.kind is UtteranceKind.STATEMENT:
+            in_words = utterance.model_copy(update={"operations": None})
+            answer = await interpreter.interpret(conversation, in_words, None)
+            cost["ingest_tokens"] += answer.provenance.tokens_in + answer.provenance.tokens_out
+            cost["unreadable_turns"] += not isinstance(answer, Reading)
+            _take(conversation, _read_event(conversation, in_words, answer), whole=False)
         else:
-            cost["unreadable_turns"] += 1
-            event = InterpretationFailed(
-                type="standfast.interpretation_failed.v1",
-                reason=answer.reason,
-                turn=conversation.turn + 1,
-                **_common(conversation, in_words, answer.provenance),
-            )
-        _take(conversation, event, whole=False)
-    if conversation is None:
-        raise BenchmarkError("there are no utterances")
-    return Read(conversation, cost)
+            fold_one(conversation, utterance)
+        yield Read(conversation, cost)
+
+
+def _read_event(conversation: Conversation, utterance: Utterance, answer: Interpreted) -> LogEvent:
+    if isinstance(answer, Reading):
+        return _event(conversation, utterance, answer.operations, answer.provenance)
+    return InterpretationFailed(
+        type="standfast.interpretation_failed.v1",
+        reason=answer.reason,
+        turn=conversation.turn + 1,
+        **_common(conversation, utterance, answer.provenance),
+    )
 
 
 def _take(conversation: Conversation, event: LogEvent, whole: bool) -> None:

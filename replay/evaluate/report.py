@@ -164,7 +164,7 @@ def _rows(outcomes: Sequence[Outcome], seed: int) -> Iterable[Row]:
                 if outcome.arm == arm and group in (ALL, outcome.group):
                     for measure, figure in outcome.scores.items():
                         figures.setdefault(measure, []).append(figure)
-            for measure, found in figures.items():
+            for measure, found in sorted(figures.items()):
                 yield Row(arm, group, measure, len(found), interval(found, seed))
 
 

@@ -65,7 +65,7 @@ async def ask_all(
         written: dict[str, float] = {}
         if arm == END_TO_END and missing:
             assert interpreter is not None, "the arm reads text"
-            written = await workload.interpret(interpreter)
+            written = await workload.interpret(interpreter, missing)
         for item in missing:
             asked = workload.question(item, arm)
             answer = await model.answer(asked)

@@ -7,7 +7,7 @@ nearest to the question.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, final
@@ -97,10 +97,11 @@ class Conversations(Workload):
         right = gold in normalised(answer) if gold else is_abstention(answer)
         return {"right": float(right)}
 
-    async def interpret(self, interpreter: Interpreter) -> Scores:
-        """Read every conversation."""
+    async def interpret(self, interpreter: Interpreter, items: Sequence[Item]) -> Scores:
+        """Read the conversations that are asked about."""
         spent = 0.0
-        for talk in self._talks.values():
+        for id_ in dict.fromkeys(item.content.talk for item in items):
+            talk = self._talks[id_]
             read = await fold_read(interpreter, talk.utterances())
             grounded = [r.claim for r in read.conversation.state.standing_records() if r.grounded]
             self._records[talk.id] = (grounded, Retriever(grounded or [""]))

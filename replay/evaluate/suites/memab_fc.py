@@ -115,10 +115,11 @@ class MemabFC(Workload):
         """Exact match with one of the gold answers, but for case and white space."""
         return {"right": float(any(matches(answer, gold) for gold in item.content.gold))}
 
-    async def interpret(self, interpreter: Interpreter) -> Scores:
+    async def interpret(self, interpreter: Interpreter, items: Sequence[Item]) -> Scores:
         """Read the facts one by one from their sentences."""
         spent = 0.0
-        for context, stream in self._streams.items():
+        for context in dict.fromkeys(item.content.context for item in items):
+            stream = self._streams[context]
             read = await fold_read(interpreter, stream_utterances(stream.facts, "memab-fc"))
             self._read[context] = memory_of(read.conversation, MemoryClass.LEDGER)
             spent += read.cost["ingest_tokens"]

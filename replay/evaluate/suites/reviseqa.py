@@ -6,7 +6,7 @@ contradicts itself has no right answer: it is counted apart, and leaves accuracy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
@@ -27,7 +27,7 @@ from replay.evaluate.benchmark import (
     Workload,
     given_data,
 )
-from replay.evaluate.folding import fold_one, fold_read
+from replay.evaluate.folding import fold_one, read_turns
 from replay.evaluate.prover import NotAFormula, entails, is_consistent, names_in, read_formula
 from replay.evaluate.retrieval import STATEMENTS, Retriever
 from replay.evaluate.tokens import tokens
@@ -102,15 +102,16 @@ class ReviseQA(Workload):
             return {gold: 1.0}
         return {"right": float(matches(answer, edit.answer))}
 
-    async def interpret(self, interpreter: Interpreter) -> Scores:
-        """Read every scenario from its words; the standing records after each edit are kept."""
+    async def interpret(self, interpreter: Interpreter, items: Sequence[Item]) -> Scores:
+        """Read the scenarios from their words; what stands after each edit is kept."""
         spent = 0.0
-        for id_, each in self._told.items():
-            for place in range(len(each.utterances)):
-                read = await fold_read(interpreter, each.utterances[: place + 1])
-                claims = [r.claim for r in read.conversation.state.standing_records()]
-                self._read[id_, place] = "\n".join(claims)
-                spent += read.cost["ingest_tokens"]
+        for id_ in dict.fromkeys(item.content.scenario.id for item in items):
+            place = 0
+            async for read in read_turns(interpreter, self._told[id_].utterances):
+                records = read.conversation.state.standing_records()
+                self._read[id_, place] = "\n".join(record.claim for record in records)
+                place += 1
+            spent += read.cost["ingest_tokens"]
         return {"ingest_tokens": spent}
 
     def complete(
