@@ -170,8 +170,9 @@ def _history(reigns: Sequence[Reign]) -> list[tuple[str, str]]:
 def _returns(reigns: Sequence[Reign]) -> dict[Reign, list[str]]:
     """Where a reign is in force again because one within it is over."""
     found: dict[Reign, list[str]] = {}
-    if sum(each.end is None for each in reigns) > 1:
-        return found
+    open_ones = [each for each in reigns if each.end is None]
+    if len(open_ones) > 1:
+        return _all_return(reigns, open_ones)
     for inner in reigns:
         if inner.end is None:
             continue
@@ -184,6 +185,20 @@ def _returns(reigns: Sequence[Reign]) -> dict[Reign, list[str]]:
             if over not in found.setdefault(latest, []):
                 found[latest].append(over)
     return found
+
+
+def _all_return(reigns: Sequence[Reign], open_ones: Sequence[Reign]) -> dict[Reign, list[str]]:
+    """Values that go on at once are told again once all that began after them is over."""
+    ended = [each for each in reigns if each.end is not None]
+    if not ended:
+        return {}
+    last = max(ended, key=_ends)
+    first = min(each.begins() for each in open_ones)
+    assert last.end is not None
+    if all(each.begins() <= first for each in ended):
+        return {}
+    over = after(last.end)
+    return {each: [over] for each in open_ones if each.begins() < (beginning(over) or 0)}
 
 
 def _ends(reign: Reign) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from replay.evaluate.suites.chains import CHAINS
 from replay.evaluate.suites.conversations import BEAM, LOCOMO, LONGMEMEVAL
 from replay.evaluate.suites.dated import DYKNOW, TEMPLAMA
+from replay.evaluate.suites.ingest_cost import INGEST_COST
 from replay.evaluate.suites.latency import LATENCY
 from replay.evaluate.suites.memab_fc import MEMAB_FC
 from replay.evaluate.suites.noise import NOISE, PATH_RECALL
@@ -24,6 +25,7 @@ BENCHMARKS = (
     RECON,
     REVISEQA,
     MEMAB_FC,
+    INGEST_COST,
     LOCOMO,
     LONGMEMEVAL,
     BEAM,

@@ -110,8 +110,8 @@ class Dated(Workload):
         ]
         if self._compare:
             told.append(
-                f"{sum(self._orders)} of {len(self._orders)} slots have the same history and "
-                "windows in the stored order as in the order of time"
+                f"{sum(self._orders)} of {len(self._orders)} slots whose reigns all begin "
+                "apart have the same history and windows in the stored order as in that of time"
             )
         for arm in dict.fromkeys(arm for _, arm in scored):
             of_arm = [s for (_, each), s in scored.items() if each == arm and "abstained" in s]
@@ -193,7 +193,7 @@ def _templama(options: Options) -> Workload:
     read = (
         "years are read as they are listed; a value that is among the last year's answers goes on"
     )
-    return Dated(found, [*_counted(found), read], compare=True)
+    return Dated(found, [*_counted(found), read], compare=False)
 
 
 def _dyknow(options: Options) -> Workload:
