@@ -24,7 +24,7 @@ from replay.evaluate.adapters import AdapterError
 from replay.evaluate.asking import QaModel
 from replay.evaluate.benchmark import Benchmark, BenchmarkError, Item, Options, Workload
 from replay.evaluate.extra import ExtraMissing
-from replay.evaluate.outcomes import Outcome, Outcomes, Subject
+from replay.evaluate.measurements import Measurement, Measurements, Subject
 from replay.evaluate.plots import draw
 from replay.evaluate.report import report, results, tables
 from replay.evaluate.runner import ask_all, data_digest, measure_all
@@ -102,16 +102,16 @@ def _evaluate(benchmark: Benchmark, asked: _Asked, as_json: bool) -> int:
     progress = Progress(shown=True, noun="measured", every=20)
     try:
         if asked.reader == OPENAI:
-            subject, outcomes = asyncio.run(
+            subject, measurements = asyncio.run(
                 _with_model(benchmark, asked, workload, items, arms, progress.step)
             )
         else:
             subject = _subject(benchmark, asked)
-            kept = Outcomes(asked.out, subject)
-            outcomes = measure_all(workload, items, arms, kept, progress.step)
+            kept = Measurements(asked.out, subject)
+            measurements = measure_all(workload, items, arms, kept, progress.step)
     finally:
         progress.close()
-    made = report(benchmark, workload, subject, outcomes)
+    made = report(benchmark, workload, subject, measurements)
     shown = tables(made)
     if asked.out is not None:
         (asked.out / RESULTS_NAME).write_bytes(canonical_bytes(results(made)) + b"\n")
@@ -131,17 +131,17 @@ async def _with_model(
     items: Sequence[Item],
     arms: Sequence[str],
     step: Callable[[], None],
-) -> tuple[Subject, list[Outcome]]:
+) -> tuple[Subject, list[Measurement]]:
     settings = interpreter_settings({"kind": InterpreterKind.OPENAI})
     async with open_interpreter(settings) as opened:
         assert opened is not None, "openai is a model"
         await try_out(opened, settings)
         shape = await opened.model.shape()
         subject = _subject(benchmark, asked) | {"model": shape.model, **shape.written()}
-        kept = Outcomes(asked.out, subject)
+        kept = Measurements(asked.out, subject)
         model = QaModel(opened.model)
-        outcomes = await ask_all(workload, items, arms, kept, step, model, opened.interpreter)
-    return subject, outcomes
+        measurements = await ask_all(workload, items, arms, kept, step, model, opened.interpreter)
+    return subject, measurements
 
 
 def _subject(benchmark: Benchmark, asked: _Asked) -> Subject:

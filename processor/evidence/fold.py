@@ -43,7 +43,7 @@ from schemas.operations import Revise
 __all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold"]
 
 SIDES_MAX = REFERENCES_MAX
-"""How many records of one holding a dispute names, the newest."""
+"""How many records of one holding a new one is in dispute with, the newest."""
 
 
 def fold(conversation: Conversation, event: LogEvent) -> Folded | Refused:
@@ -126,8 +126,9 @@ def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: boo
             revisions[ImpliedRevision(record, ahead)] = None
         for holding in done.superseded:
             revisions |= dict.fromkeys(ImpliedRevision(id_, record) for id_ in holding.records())
-        if done.contradicted:
-            disputes[ImpliedDispute(record, _others(record, done.contradicted))] = None
+        disputes |= dict.fromkeys(
+            ImpliedDispute(record, other) for other in _others(record, done.contradicted)
+        )
     if not acts:
         return Implied(notes=tuple(notes))
     kept: dict[str, ImpliedRevision] = {}
@@ -149,15 +150,18 @@ def _standing_disputes(
         return id_ not in gone and state.records[id_].standing is not Standing.ABANDONED
 
     for record, others in disputes:
-        sides = tuple(id_ for id_ in others if stays(id_))
-        if stays(record) and (sides or not others):
-            yield ImpliedDispute(record, sides)
+        if stays(record) and all(map(stays, others)):
+            yield ImpliedDispute(record, others)
 
 
-def _others(record: str, contradicted: Sequence[Holding]) -> tuple[str, ...]:
-    """The records on the other side, ascending; none if a record contradicts itself alone."""
+def _others(record: str, contradicted: Sequence[Holding]) -> Iterator[tuple[str, ...]]:
+    """The other side of each dispute; nobody if a record contradicts itself.
+
+    One dispute for each record, so that revising one of them clears no more than its own.
+    """
     ids = dict.fromkeys(id_ for holding in contradicted for id_ in holding.records()[-SIDES_MAX:])
-    return tuple(sorted(id_ for id_ in ids if id_ != record))
+    for id_ in sorted(ids):
+        yield () if id_ == record else (id_,)
 
 
 def _late(arrival: Arrival, ahead: str) -> Note:

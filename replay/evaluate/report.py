@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
 from replay.evaluate.benchmark import Benchmark, Contrast, Scores, Workload
-from replay.evaluate.outcomes import Outcome, Subject
+from replay.evaluate.measurements import Measurement, Subject
 from replay.evaluate.statistics import Interval, Paired, holm, interval, paired
 
 ALL = ""
@@ -43,36 +43,36 @@ class Report(NamedTuple):
     rows: tuple[Row, ...]
     compared: tuple[Compared, ...]
     notes: tuple[str, ...]
-    outcomes: Sequence[Outcome]
+    measurements: Sequence[Measurement]
 
 
 def report(
-    benchmark: Benchmark, workload: Workload, subject: Subject, outcomes: Sequence[Outcome]
+    benchmark: Benchmark, workload: Workload, subject: Subject, measurements: Sequence[Measurement]
 ) -> Report:
-    """Sum up the outcomes."""
+    """Sum up the measurements."""
     seed = int(subject["seed"] or 0)
-    outcomes = _completed(workload, outcomes)
-    scored = _by_item_and_arm(outcomes)
+    measurements = _completed(workload, measurements)
+    scored = _by_item_and_arm(measurements)
     return Report(
         benchmark,
         subject,
-        tuple(_rows(outcomes, seed)),
-        tuple(_compared(benchmark.contrasts, outcomes, seed)),
+        tuple(_rows(measurements, seed)),
+        tuple(_compared(benchmark.contrasts, measurements, seed)),
         tuple(workload.notes(scored)),
-        outcomes,
+        measurements,
     )
 
 
-def _completed(workload: Workload, outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
-    more = workload.complete(_by_item_and_arm(outcomes))
+def _completed(workload: Workload, measurements: Sequence[Measurement]) -> Sequence[Measurement]:
+    more = workload.complete(_by_item_and_arm(measurements))
     return [
         each.model_copy(update={"scores": each.scores | more.get((each.item, each.arm), {})})
-        for each in outcomes
+        for each in measurements
     ]
 
 
-def _by_item_and_arm(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Scores]:
-    return {(each.item, each.arm): each.scores for each in outcomes}
+def _by_item_and_arm(measurements: Sequence[Measurement]) -> Mapping[tuple[str, str], Scores]:
+    return {(each.item, each.arm): each.scores for each in measurements}
 
 
 def results(made: Report) -> dict[str, object]:
@@ -93,7 +93,7 @@ def results(made: Report) -> dict[str, object]:
         ],
         "notes": list(made.notes),
         "published": made.benchmark.published,
-        "items": list(made.outcomes),
+        "items": list(made.measurements),
     }
 
 
@@ -155,32 +155,32 @@ def _contrasts(compared: Sequence[Compared]) -> Iterable[str]:
         )
 
 
-def _rows(outcomes: Sequence[Outcome], seed: int) -> Iterable[Row]:
-    arms = tuple(dict.fromkeys(outcome.arm for outcome in outcomes))
-    for group in _groups(outcomes):
+def _rows(measurements: Sequence[Measurement], seed: int) -> Iterable[Row]:
+    arms = tuple(dict.fromkeys(measurement.arm for measurement in measurements))
+    for group in _groups(measurements):
         for arm in arms:
             figures: dict[str, list[float]] = {}
-            for outcome in outcomes:
-                if outcome.arm == arm and group in (ALL, outcome.group):
-                    for measure, figure in outcome.scores.items():
+            for measurement in measurements:
+                if measurement.arm == arm and group in (ALL, measurement.group):
+                    for measure, figure in measurement.scores.items():
                         figures.setdefault(measure, []).append(figure)
             for measure, found in sorted(figures.items()):
                 yield Row(arm, group, measure, len(found), interval(found, seed))
 
 
-def _groups(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+def _groups(measurements: Sequence[Measurement]) -> tuple[str, ...]:
     """The groups in the order of the items, then all together if there are several."""
-    groups = tuple(dict.fromkeys(outcome.group for outcome in outcomes))
+    groups = tuple(dict.fromkeys(measurement.group for measurement in measurements))
     return (*groups, ALL) if len(groups) > 1 else groups
 
 
 def _compared(
-    contrasts: Sequence[Contrast], outcomes: Sequence[Outcome], seed: int
+    contrasts: Sequence[Contrast], measurements: Sequence[Measurement], seed: int
 ) -> Iterable[Compared]:
     tested: list[tuple[Contrast, str, Paired]] = []
     for contrast in contrasts:
-        for group in _groups(outcomes):
-            sides = _sides(contrast, group, outcomes)
+        for group in _groups(measurements):
+            sides = _sides(contrast, group, measurements)
             if sides[0]:
                 tested.append((contrast, group, paired(*sides, seed)))
     adjusted = holm([each.permutation_p for _, _, each in tested])
@@ -189,15 +189,15 @@ def _compared(
 
 
 def _sides(
-    contrast: Contrast, group: str, outcomes: Sequence[Outcome]
+    contrast: Contrast, group: str, measurements: Sequence[Measurement]
 ) -> tuple[list[float], list[float]]:
     """The figures of both arms on the items that both have."""
     found: dict[str, dict[str, float]] = {contrast.arm: {}, contrast.against: {}}
-    for outcome in outcomes:
-        if outcome.arm in found and group in (ALL, outcome.group):
-            figure = outcome.scores.get(contrast.measure)
+    for measurement in measurements:
+        if measurement.arm in found and group in (ALL, measurement.group):
+            figure = measurement.scores.get(contrast.measure)
             if figure is not None:
-                found[outcome.arm][outcome.item] = figure
+                found[measurement.arm][measurement.item] = figure
     ours, theirs = found[contrast.arm], found[contrast.against]
     common = [item for item in ours if item in theirs]
     return [ours[item] for item in common], [theirs[item] for item in common]

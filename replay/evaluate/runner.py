@@ -9,10 +9,10 @@ from pathlib import Path
 from processor.interpreter.port import Interpreter
 from replay.evaluate.asking import QaModel
 from replay.evaluate.benchmark import END_TO_END, Item, Workload
-from replay.evaluate.outcomes import Outcome, Outcomes
+from replay.evaluate.measurements import Measurement, Measurements
 
 PORTION = 200
-"""How many outcomes are written at once; what is asked of a model is written one by one."""
+"""How many measurements are written at once; what is asked of a model is written one by one."""
 
 
 def data_digest(path: Path | None) -> str | None:
@@ -32,16 +32,16 @@ def measure_all(
     workload: Workload,
     items: Sequence[Item],
     arms: Sequence[str],
-    kept: Outcomes,
+    kept: Measurements,
     step: Callable[[], None],
-) -> list[Outcome]:
+) -> list[Measurement]:
     """Every item under every arm without a model; what was measured before is not done again."""
-    waiting: list[Outcome] = []
+    waiting: list[Measurement] = []
     for item in items:
         for arm in arms:
             if kept.get(item.id, arm) is None:
                 scores = workload.measure(item, arm)
-                waiting.append(Outcome(item=item.id, group=item.group, arm=arm, scores=scores))
+                waiting.append(Measurement(item=item.id, group=item.group, arm=arm, scores=scores))
             step()
         if len(waiting) >= PORTION:
             kept.keep(waiting)
@@ -54,11 +54,11 @@ async def ask_all(
     workload: Workload,
     items: Sequence[Item],
     arms: Sequence[str],
-    kept: Outcomes,
+    kept: Measurements,
     step: Callable[[], None],
     model: QaModel,
     interpreter: Interpreter | None,
-) -> list[Outcome]:
+) -> list[Measurement]:
     """The same with a model. Raises EndpointUnavailable, RequestRefused and BenchmarkError."""
     for arm in arms:
         missing = [item for item in items if kept.get(item.id, arm) is None]
@@ -77,7 +77,7 @@ async def ask_all(
             }
             kept.keep(
                 [
-                    Outcome(
+                    Measurement(
                         item=item.id, group=item.group, arm=arm, scores=scores, answer=answer.text
                     )
                 ]
@@ -86,6 +86,6 @@ async def ask_all(
     return _in_order(items, arms, kept)
 
 
-def _in_order(items: Sequence[Item], arms: Sequence[str], kept: Outcomes) -> list[Outcome]:
+def _in_order(items: Sequence[Item], arms: Sequence[str], kept: Measurements) -> list[Measurement]:
     found = [kept.get(item.id, arm) for item in items for arm in arms]
-    return [outcome for outcome in found if outcome is not None]
+    return [measurement for measurement in found if measurement is not None]

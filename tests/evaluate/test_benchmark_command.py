@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from replay.evaluate.benchmark import Item, Scores, Workload
-from replay.evaluate.outcomes import ITEMS_NAME, Outcomes
+from replay.evaluate.measurements import ITEMS_NAME, Measurements
 from replay.evaluate.runner import data_digest, measure_all
 from replay.evaluate.suites import BENCHMARKS
 from tests.cli.test_commands import standfast
@@ -128,11 +128,13 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install() -> None:
 def test_an_interrupted_evaluation_goes_on(tmp_path: Path) -> None:
     """What was written before the interruption is not measured again; a cut line is."""
     first = Counting()
-    whole = measure_all(first, first.items, ["a", "b"], Outcomes(tmp_path, SUBJECT), lambda: None)
+    whole = measure_all(
+        first, first.items, ["a", "b"], Measurements(tmp_path, SUBJECT), lambda: None
+    )
     path = tmp_path / ITEMS_NAME
     path.write_bytes(path.read_bytes()[:-5])
     again = Counting()
-    kept = Outcomes(tmp_path, SUBJECT)
+    kept = Measurements(tmp_path, SUBJECT)
     assert measure_all(again, again.items, ["a", "b"], kept, lambda: None) == whole
     assert (first.asked, again.asked) == (10, 1)
 

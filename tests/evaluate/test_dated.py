@@ -1,4 +1,4 @@
-"""Dated values: how dates become reigns, what they say, and what the memories make of them."""
+"""Dated values: how dates become spells, what they say, and what the memories make of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from processor.evidence.readers import Found, Query, ask
 from processor.render.memory import memory_of
 from replay.evaluate.adapters import AdapterError
-from replay.evaluate.adapters.dated import Reign, Slot, after, golds, in_order, slot_utterances
+from replay.evaluate.adapters.dated import Slot, Spell, after, golds, in_order, slot_utterances
 from replay.evaluate.adapters.dyknow import read_slots
 from replay.evaluate.adapters.templama import slots
 from replay.evaluate.benchmark import Options
@@ -19,15 +19,15 @@ from replay.evaluate.suites.dated import DYKNOW, TEMPLAMA
 from schemas.evidence import MemoryClass
 
 
-def slot(*reigns: Reign) -> Slot:
-    """A slot with these reigns."""
-    return Slot("s", "the harbour", "pilot", reigns)
+def slot(*spells: Spell) -> Slot:
+    """A slot with these spells."""
+    return Slot("s", "the harbour", "pilot", spells)
 
 
 MINISTERS = slot(
-    Reign("Bo", "2012-05-01", "2014-04-30"),
-    Reign("Ada", "2009", "2012-04-30"),
-    Reign("Ada", "2014-05-01"),
+    Spell("Bo", "2012-05-01", "2014-04-30"),
+    Spell("Ada", "2009", "2012-04-30"),
+    Spell("Ada", "2014-05-01"),
 )
 """Stored in no order; a value returns."""
 
@@ -47,7 +47,7 @@ def test_an_end_lasts_to_the_last_day_of_its_precision(end: str, next_one: str) 
 
 
 def test_dates_say_what_is_in_force_and_what_was_before() -> None:
-    """The order in which the reigns are stored does not matter."""
+    """The order in which the spells are stored does not matter."""
     (gold,) = golds(MINISTERS)
     assert (gold.in_force, gold.before, gold.returns, gold.several) == ("Ada", "Bo", True, ())
     assert golds(in_order(MINISTERS)) == (gold,)
@@ -55,7 +55,7 @@ def test_dates_say_what_is_in_force_and_what_was_before() -> None:
 
 def test_a_reign_within_another_gives_way_when_it_ends() -> None:
     """The outer value is told again from there, and is the one in force."""
-    inner = slot(Reign("Ada", "2009"), Reign("Bo", "2012", "2013"))
+    inner = slot(Spell("Ada", "2009"), Spell("Bo", "2012", "2013"))
     (gold,) = golds(inner)
     assert (gold.in_force, gold.before, gold.returns) == ("Ada", "Bo", True)
     told = [u.operations[0] for u in slot_utterances(inner) if u.operations]
@@ -65,7 +65,7 @@ def test_a_reign_within_another_gives_way_when_it_ends() -> None:
 
 def test_values_that_nothing_ends_are_in_conflict_unless_a_facet_tells_them_apart() -> None:
     """Every aware class abstains on one key, and answers both of two."""
-    club, country = Reign("Rovers", "2015"), Reign("Norway national team", "2014")
+    club, country = Spell("Rovers", "2015"), Spell("Norway national team", "2014")
     (gold,) = golds(slot(club, country))
     assert gold.in_force is None
     assert gold.several == ("Rovers", "Norway national team")
@@ -79,10 +79,10 @@ def test_values_that_nothing_ends_are_in_conflict_unless_a_facet_tells_them_apar
 
 def test_reigns_that_begin_together_are_not_ordered() -> None:
     """The dates do not say which of two is in force, so nobody is asked."""
-    (gold,) = golds(slot(Reign("Ada", "2009", "2010"), Reign("Bo", "2009", "2011")))
+    (gold,) = golds(slot(Spell("Ada", "2009", "2010"), Spell("Bo", "2009", "2011")))
     assert gold.tied
     (later,) = golds(
-        slot(Reign("Ada", "2009", "2010"), Reign("Bo", "2009", "2010"), Reign("Cy", "2011"))
+        slot(Spell("Ada", "2009", "2010"), Spell("Bo", "2009", "2010"), Spell("Cy", "2011"))
     )
     assert (later.tied, later.before_tied, later.in_force) == (False, True, "Cy")
 
@@ -102,7 +102,7 @@ def templama_line(year: int, *answers: str) -> bytes:
 
 
 def test_years_become_reigns(tmp_path: Path) -> None:
-    """Successive years are one reign; the last listed year ends nothing."""
+    """Successive years are one spell; the last listed year ends nothing."""
     path = tmp_path / "templama.jsonl"
     path.write_bytes(
         templama_line(2010, "Ada")
@@ -111,10 +111,10 @@ def test_years_become_reigns(tmp_path: Path) -> None:
         + templama_line(2014, "Ada")
     )
     (found,) = slots(path)
-    assert found.reigns == (
-        Reign("Ada", "2010", "2012"),
-        Reign("Bo", "2012", "2013"),
-        Reign("Ada", "2014"),
+    assert found.spells == (
+        Spell("Ada", "2010", "2012"),
+        Spell("Bo", "2012", "2013"),
+        Spell("Ada", "2014"),
     )
     workload = TEMPLAMA.load(Options(path))
     scores = {
@@ -164,12 +164,12 @@ def test_dates_are_read_to_their_precision(tmp_path: Path) -> None:
     path = tmp_path / "qa.json"
     path.write_bytes(orjson.dumps(SAMPLE))
     read = read_slots(path, facets=True)
-    assert read.slots[0].reigns == (
-        Reign("Bo", "2014-05-01"),
-        Reign("Ada", "2009", "2014-04"),
-        Reign("Cy", "2008", "2008"),
+    assert read.slots[0].spells == (
+        Spell("Bo", "2014-05-01"),
+        Spell("Ada", "2009", "2014-04"),
+        Spell("Cy", "2008", "2008"),
     )
-    assert [reign.facet for reign in read.slots[1].reigns] == [None, "national team"]
+    assert [spell.facet for spell in read.slots[1].spells] == [None, "national team"]
     assert (read.values, read.year_only, read.without_beginning, read.points) == (5, 4, 1, 1)
     (unfaceted,) = golds(read_slots(path, facets=False).slots[1])
     assert unfaceted.several == ("Rovers", "Toyland national team")

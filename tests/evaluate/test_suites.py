@@ -6,7 +6,7 @@ import pytest
 
 from processor.evidence.memories import AWARE_CLASSES, BLIND_CLASSES
 from replay.evaluate.benchmark import Benchmark, Options
-from replay.evaluate.outcomes import Outcomes
+from replay.evaluate.measurements import Measurements
 from replay.evaluate.report import Report, report
 from replay.evaluate.runner import measure_all
 from replay.evaluate.suites.latency import LATENCY, Latency
@@ -26,9 +26,9 @@ def measured(benchmark: Benchmark, seed: int = 0, limit: int | None = None) -> R
     workload = benchmark.load(Options(seed=seed))
     items = list(workload.items)[:limit]
     subject: dict[str, str | None] = {"benchmark": benchmark.name, "seed": str(seed)}
-    kept = Outcomes(None, subject)
-    outcomes = measure_all(workload, items, benchmark.arms, kept, lambda: None)
-    return report(benchmark, workload, subject, outcomes)
+    kept = Measurements(None, subject)
+    measurements = measure_all(workload, items, benchmark.arms, kept, lambda: None)
+    return report(benchmark, workload, subject, measurements)
 
 
 def means(made: Report, measure: str, group: str = "") -> dict[str, float]:
@@ -41,18 +41,18 @@ def test_the_incident_is_right_on_four_of_four_and_sixteen_of_sixteen() -> None:
     """One step is right on one retraction."""
     made = measured(INCIDENT)
     assert means(made, "exact") == {"closure": 1, "one_step": 0.25}
-    assert sum(o.scores["decisions_right"] for o in made.outcomes if o.arm == "closure") == 16
+    assert sum(o.scores["decisions_right"] for o in made.measurements if o.arm == "closure") == 16
     assert "closure: right on 4 of 4 retractions, 16 of 16 decisions" in made.notes
 
 
 def test_the_muddy_children_go_from_eight_worlds_to_one() -> None:
     """8, 7, 4 and 1 worlds, and every knowledge claim as it is stored."""
     made = measured(MUDDY_CHILDREN)
-    worlds = [o.scores["worlds"] for o in made.outcomes if "worlds" in o.scores]
+    worlds = [o.scores["worlds"] for o in made.measurements if "worlds" in o.scores]
     assert list(dict.fromkeys(worlds)) == [8, 7, 4, 1]
     assert means(made, "worlds_right") == {"engine": 1}
-    for outcome in made.outcomes:
-        assert outcome.scores.get("claims_right") == outcome.scores.get("claims")
+    for measurement in made.measurements:
+        assert measurement.scores.get("claims_right") == measurement.scores.get("claims")
 
 
 def test_the_deliberation_loses_its_one_decision() -> None:
@@ -75,7 +75,7 @@ def test_latency_up_to_a_hundred_thousand_turns() -> None:
     """The closure query does not slow down, the replay does."""
     made = measured(LATENCY)
     assert means(made, "answers_equal") == {"closure": 1, "flat_replay": 1}
-    times = {(o.arm, o.group): o.scores["microseconds"] for o in made.outcomes}
+    times = {(o.arm, o.group): o.scores["microseconds"] for o in made.measurements}
     assert times["closure", "100000"] < 20 * times["closure", "13"]
     assert times["flat_replay", "100000"] > 1_000 * times["flat_replay", "13"]
 

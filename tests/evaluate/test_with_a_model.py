@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from replay.evaluate.adapters.memab_fc import parse_context, stream_utterances
-from replay.evaluate.outcomes import ITEMS_NAME
+from replay.evaluate.measurements import ITEMS_NAME
 from tests.interpreter.scripted_endpoint import Said, ScriptedEndpoint, Status, operations
 from tests.interpreter.with_endpoint import standfast_at
 

@@ -1,7 +1,7 @@
 """Slots whose values come with dates, as utterances with atoms: what TempLAMA and DyKnow share.
 
-A value with its dates is a reign. Dates are read to their precision: a year begins on its first day
-and, as an end, lasts to its last. Where two reigns of a key overlap, the one that began later is in
+A value with its dates is a spell. Dates are read to their precision: a year begins on its first day
+and, as an end, lasts to its last. Where two spells of a key overlap, the one that began later is in
 force; if it ends within the other, the other is in force again, and is told again from there (a
 value that returns). Values that nothing ends are in force at once: they are told to contradict each
 other, since the dates do not decide, unless a facet tells them apart.
@@ -23,7 +23,7 @@ SPEAKER = "source"
 
 
 @final
-class Reign(NamedTuple):
+class Spell(NamedTuple):
     """One value and its dates, each a year, month or day; without an end it goes on."""
 
     value: str
@@ -32,7 +32,7 @@ class Reign(NamedTuple):
     facet: str | None = None
 
     def begins(self) -> int:
-        """The first moment of the reign."""
+        """The first moment of the spell."""
         first = beginning(self.start)
         assert first is not None
         return first
@@ -40,12 +40,12 @@ class Reign(NamedTuple):
 
 @final
 class Slot(NamedTuple):
-    """What has a value, and its reigns in the order in which they are stored."""
+    """What has a value, and its spells in the order in which they are stored."""
 
     id: str
     entity: str
     attribute: str
-    reigns: tuple[Reign, ...]
+    spells: tuple[Spell, ...]
 
 
 @final
@@ -67,7 +67,7 @@ class Gold(NamedTuple):
 
 
 def after(end: str) -> str:
-    """The year, month or day that follows: where a reign with this end is over."""
+    """The year, month or day that follows: where a spell with this end is over."""
     parts = [int(part) for part in end.split("-")]
     if len(parts) == 1:
         return f"{parts[0] + 1:04}"
@@ -79,42 +79,42 @@ def after(end: str) -> str:
 
 def golds(slot: Slot) -> tuple[Gold, ...]:
     """What the dates say of each facet of a slot."""
-    return tuple(_gold(facet, reigns) for facet, reigns in _by_facet(slot.reigns))
+    return tuple(_gold(facet, spells) for facet, spells in _by_facet(slot.spells))
 
 
 def in_order(slot: Slot) -> Slot:
-    """The slot with its reigns in the order of time."""
-    return slot._replace(reigns=tuple(sorted(slot.reigns, key=lambda each: each.begins())))
+    """The slot with its spells in the order of time."""
+    return slot._replace(spells=tuple(sorted(slot.spells, key=lambda each: each.begins())))
 
 
 def slot_utterances(slot: Slot) -> Iterator[Utterance]:
-    """One utterance per reign in the stored order, and one where it is in force again."""
-    again = {facet: _returns(reigns) for facet, reigns in _by_facet(slot.reigns)}
+    """One utterance per spell in the stored order, and one where it is in force again."""
+    again = {facet: _returns(spells) for facet, spells in _by_facet(slot.spells)}
     open_ones = {
-        facet: sum(each.end is None for each in reigns) for facet, reigns in _by_facet(slot.reigns)
+        facet: sum(each.end is None for each in spells) for facet, spells in _by_facet(slot.spells)
     }
     place = 0
-    for reign in slot.reigns:
-        more = again[reign.facet].pop(reign, [])
-        for start in (reign.start, *more):
-            told = reign._replace(start=start)
-            disputed = reign.end is None and open_ones[reign.facet] > 1
+    for spell in slot.spells:
+        more = again[spell.facet].pop(spell, [])
+        for start in (spell.start, *more):
+            told = spell._replace(start=start)
+            disputed = spell.end is None and open_ones[spell.facet] > 1
             yield _utterance(slot, told, place, disputed)
             place += 1
 
 
-def _utterance(slot: Slot, reign: Reign, place: int, disputed: bool) -> Utterance:
+def _utterance(slot: Slot, spell: Spell, place: int, disputed: bool) -> Utterance:
     atom = Atom(
         entity=slot.entity,
         attribute=slot.attribute,
-        facet=reign.facet,
-        value=reign.value,
-        valid_from=reign.start,
-        valid_to=None if reign.end is None else after(reign.end),
+        facet=spell.facet,
+        value=spell.value,
+        valid_from=spell.start,
+        valid_to=None if spell.end is None else after(spell.end),
         relation=Relation.CONTRADICTS if disputed else None,
     )
-    until = "" if reign.end is None else f" until {reign.end}"
-    text = f"{slot.entity}, {slot.attribute}: {reign.value}, from {reign.start}{until}."
+    until = "" if spell.end is None else f" until {spell.end}"
+    text = f"{slot.entity}, {slot.attribute}: {spell.value}, from {spell.start}{until}."
     return Utterance(
         conversation_id=slot.id,
         utterance_id=f"u{place}",
@@ -125,18 +125,18 @@ def _utterance(slot: Slot, reign: Reign, place: int, disputed: bool) -> Utteranc
     )
 
 
-def _by_facet(reigns: Iterable[Reign]) -> list[tuple[str | None, list[Reign]]]:
-    found: dict[str | None, list[Reign]] = {}
-    for reign in reigns:
-        found.setdefault(reign.facet, []).append(reign)
+def _by_facet(spells: Iterable[Spell]) -> list[tuple[str | None, list[Spell]]]:
+    found: dict[str | None, list[Spell]] = {}
+    for spell in spells:
+        found.setdefault(spell.facet, []).append(spell)
     return list(found.items())
 
 
-def _gold(facet: str | None, reigns: Sequence[Reign]) -> Gold:
-    several = tuple(dict.fromkeys(each.value for each in reigns if each.end is None))
-    runs = _runs(_history(reigns))
+def _gold(facet: str | None, spells: Sequence[Spell]) -> Gold:
+    several = tuple(dict.fromkeys(each.value for each in spells if each.end is None))
+    runs = _runs(_history(spells))
     at: dict[int, list[str]] = {}
-    for value, start in _history(reigns):
+    for value, start in _history(spells):
         at.setdefault(beginning(start) or 0, []).append(value)
     tied = [len(dict.fromkeys(at[start])) > 1 for _, start in runs]
     is_several = len(several) > 1
@@ -160,25 +160,25 @@ def _runs(history: Sequence[tuple[str, str]]) -> list[tuple[str, int]]:
     return runs
 
 
-def _history(reigns: Sequence[Reign]) -> list[tuple[str, str]]:
+def _history(spells: Sequence[Spell]) -> list[tuple[str, str]]:
     """Value and beginning of what is in force, one after the other."""
-    told = [(each.value, each.start) for each in reigns]
-    told += [(reign.value, start) for reign, more in _returns(reigns).items() for start in more]
+    told = [(each.value, each.start) for each in spells]
+    told += [(spell.value, start) for spell, more in _returns(spells).items() for start in more]
     return sorted(told, key=lambda each: beginning(each[1]) or 0)
 
 
-def _returns(reigns: Sequence[Reign]) -> dict[Reign, list[str]]:
-    """Where a reign is in force again because one within it is over."""
-    found: dict[Reign, list[str]] = {}
-    open_ones = [each for each in reigns if each.end is None]
+def _returns(spells: Sequence[Spell]) -> dict[Spell, list[str]]:
+    """Where a spell is in force again because one within it is over."""
+    found: dict[Spell, list[str]] = {}
+    open_ones = [each for each in spells if each.end is None]
     if len(open_ones) > 1:
-        return _all_return(reigns, open_ones)
-    for inner in reigns:
+        return _all_return(spells, open_ones)
+    for inner in spells:
         if inner.end is None:
             continue
         over = after(inner.end)
         at = beginning(over) or 0
-        covering = [each for each in reigns if each.begins() <= at and _ends(each) > at]
+        covering = [each for each in spells if each.begins() <= at and _ends(each) > at]
         ahead = [each for each in covering if each.begins() < inner.begins()]
         if covering and len(ahead) == len(covering):
             latest = max(ahead, key=lambda each: each.begins())
@@ -187,9 +187,9 @@ def _returns(reigns: Sequence[Reign]) -> dict[Reign, list[str]]:
     return found
 
 
-def _all_return(reigns: Sequence[Reign], open_ones: Sequence[Reign]) -> dict[Reign, list[str]]:
+def _all_return(spells: Sequence[Spell], open_ones: Sequence[Spell]) -> dict[Spell, list[str]]:
     """Values that go on at once are told again once all that began after them is over."""
-    ended = [each for each in reigns if each.end is not None]
+    ended = [each for each in spells if each.end is not None]
     if not ended:
         return {}
     last = max(ended, key=_ends)
@@ -201,5 +201,5 @@ def _all_return(reigns: Sequence[Reign], open_ones: Sequence[Reign]) -> dict[Rei
     return {each: [over] for each in open_ones if each.begins() < (beginning(over) or 0)}
 
 
-def _ends(reign: Reign) -> float:
-    return float("inf") if reign.end is None else float(beginning(after(reign.end)) or 0)
+def _ends(spell: Spell) -> float:
+    return float("inf") if spell.end is None else float(beginning(after(spell.end)) or 0)

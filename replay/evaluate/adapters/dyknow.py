@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from replay.evaluate.adapters import AdapterError
-from replay.evaluate.adapters.dated import Reign, Slot
+from replay.evaluate.adapters.dated import Slot, Spell
 from schemas.wire import WireError, decode_json
 
 _DATED = re.compile(r"\|([SEP]):?\s*\+?(\d{4})-(\d{2})-(\d{2})T\S*")
@@ -46,9 +46,9 @@ def read_slots(path: Path, facets: bool) -> Read:
     found: list[Slot] = []
     counts = dict.fromkeys(("values", "year_only", "without_beginning", "points"), 0)
     for entity, attribute, answers in _questions(stored, path):
-        reigns = [_reign(answer, attribute, facets, counts, path) for answer in answers]
+        spells = [_spell(answer, attribute, facets, counts, path) for answer in answers]
         id_ = f"dyknow-{len(found)}"
-        found.append(Slot(id_, entity, attribute, tuple(reigns)))
+        found.append(Slot(id_, entity, attribute, tuple(spells)))
     return Read(tuple(found), **counts)
 
 
@@ -66,7 +66,7 @@ def _questions(stored: Any, path: Path) -> Iterator[tuple[str, str, list[str]]]:
                     raise AdapterError(f"{path}: {place}: there are no answers") from missing
 
 
-def _reign(answer: str, attribute: str, facets: bool, counts: dict[str, int], path: Path) -> Reign:
+def _spell(answer: str, attribute: str, facets: bool, counts: dict[str, int], path: Path) -> Spell:
     value = answer.partition("|")[0].strip()
     dates = {each[1]: _date(each) for each in _DATED.finditer(answer)}
     start, end = dates.get("S"), dates.get("E")
@@ -78,7 +78,7 @@ def _reign(answer: str, attribute: str, facets: bool, counts: dict[str, int], pa
     counts["without_beginning"] += start is None
     counts["points"] += "P" in dates
     is_national = attribute == TEAM and _NATIONAL.search(value) is not None
-    return Reign(value, begins, end, "national team" if facets and is_national else None)
+    return Spell(value, begins, end, "national team" if facets and is_national else None)
 
 
 def _date(match: re.Match[str]) -> str:

@@ -2,7 +2,7 @@
 
 JSON Lines; a line has a `slot`, a `date` (year), a `query` in which `_X_` stands for the answer,
 and a set of answers. The years in which a value is among the answers, as long as no listed year is
-between them without it, are one reign; one that reaches the last listed year goes on.
+between them without it, are one spell; one that reaches the last listed year goes on.
 
 Source: Dhingra et al. 2022, TempLAMA, google-research/language.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import final
 
 from replay.evaluate.adapters import Published, parse_published
-from replay.evaluate.adapters.dated import Reign, Slot
+from replay.evaluate.adapters.dated import Slot, Spell
 
 
 @final
@@ -47,19 +47,19 @@ def slots(path: Path) -> tuple[Slot, ...]:
             slot,
             next(iter(by_year.values())).query,
             next(iter(by_year.values())).relation,
-            tuple(sorted(_reigns(by_year), key=lambda each: (each.start, each.end or "9999"))),
+            tuple(sorted(_spells(by_year), key=lambda each: (each.start, each.end or "9999"))),
         )
         for slot, by_year in lines.items()
     )
 
 
-def _reigns(by_year: Mapping[str, Line]) -> Iterator[Reign]:
+def _spells(by_year: Mapping[str, Line]) -> Iterator[Spell]:
     years = sorted(by_year)
     began: dict[str, str] = {}
     for place, year in enumerate(years):
         now = dict.fromkeys(each.name for each in by_year[year].answer)
         for value in [value for value in began if value not in now]:
-            yield Reign(value, began.pop(value), years[place - 1])
+            yield Spell(value, began.pop(value), years[place - 1])
         for value in now:
             began.setdefault(value, year)
-    yield from (Reign(value, start) for value, start in began.items())
+    yield from (Spell(value, start) for value, start in began.items())

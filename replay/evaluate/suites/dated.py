@@ -110,7 +110,7 @@ class Dated(Workload):
         ]
         if self._compare:
             told.append(
-                f"{sum(self._orders)} of {len(self._orders)} slots whose reigns all begin "
+                f"{sum(self._orders)} of {len(self._orders)} slots whose spells all begin "
                 "apart have the same history and windows in the stored order as in that of time"
             )
         for arm in dict.fromkeys(arm for _, arm in scored):
@@ -164,8 +164,8 @@ def _same_history(slot: Slot) -> bool:
 
 
 def _is_undecided(slot: Slot) -> bool:
-    """Whether two reigns of a key begin together, so that no order of time is given."""
-    begun = [(reign.facet, reign.begins()) for reign in slot.reigns]
+    """Whether two spells of a key begin together, so that no order of time is given."""
+    begun = [(spell.facet, spell.begins()) for spell in slot.spells]
     return len(dict.fromkeys(begun)) < len(begun)
 
 
@@ -182,7 +182,7 @@ def _counted(found: Sequence[Slot]) -> tuple[str, str]:
     returns = sum(gold.returns for gold in of_all)
     several = sum(bool(gold.several) for gold in of_all)
     return (
-        f"{len(found)} slots, {len(of_all)} keys, {sum(len(s.reigns) for s in found)} values with "
+        f"{len(found)} slots, {len(of_all)} keys, {sum(len(s.spells) for s in found)} values with "
         f"dates; in {returns} keys a value returns",
         f"in {several} keys several values go on at once: the answer is to abstain",
     )

@@ -16,7 +16,7 @@ Subject: TypeAlias = dict[str, str | None]
 
 
 @final
-class Outcome(Contract):
+class Measurement(Contract):
     """One item under one arm; `answer` is what a model said."""
 
     item: str
@@ -30,27 +30,27 @@ class _Kept(Contract):
     subject: Subject
 
 
-class Outcomes:
-    """The outcomes of one subject, in a file if there is a folder."""
+class Measurements:
+    """The measurements of one subject, in a file if there is a folder."""
 
     def __init__(self, folder: Path | None, subject: Subject) -> None:
         self._path = None if folder is None else folder / ITEMS_NAME
         self._subject = subject
-        self._done: dict[tuple[str, str], Outcome] = {}
+        self._done: dict[tuple[str, str], Measurement] = {}
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             self._read()
 
-    def get(self, item: str, arm: str) -> Outcome | None:
+    def get(self, item: str, arm: str) -> Measurement | None:
         """What was measured before."""
         return self._done.get((item, arm))
 
-    def keep(self, outcomes: list[Outcome]) -> None:
-        """Add outcomes, in the file with one write."""
-        self._done |= {(each.item, each.arm): each for each in outcomes}
+    def keep(self, measurements: list[Measurement]) -> None:
+        """Add measurements, in the file with one write."""
+        self._done |= {(each.item, each.arm): each for each in measurements}
         if self._path is not None:
             with self._path.open("ab") as file:
-                file.write(b"".join(canonical_bytes(each) + b"\n" for each in outcomes))
+                file.write(b"".join(canonical_bytes(each) + b"\n" for each in measurements))
 
     def _read(self) -> None:
         """Read what is there, drop a last line that was cut short. Raises StoreError."""
@@ -66,10 +66,10 @@ class Outcomes:
         self._check(first)
         for number, line in enumerate(lines, 2):
             try:
-                outcome = decode_contract(Outcome, line)
+                measurement = decode_contract(Measurement, line)
             except WireError as invalid:
                 raise StoreError(f"{self._path}:{number}: {invalid}") from invalid
-            self._done[outcome.item, outcome.arm] = outcome
+            self._done[measurement.item, measurement.arm] = measurement
 
     def _check(self, first: bytes) -> None:
         try:
