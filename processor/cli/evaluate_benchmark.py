@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, final
 
 import click
+from pydantic import ValidationError
 
 from processor.app.interpreter_settings import InterpreterKind
 from processor.app.interpreters import open_interpreter
@@ -97,7 +98,7 @@ def _evaluate(benchmark: Benchmark, asked: _Asked, as_json: bool) -> int:
     arms = benchmark.arms_for(asked.reader == OPENAI, asked.arms)
     if benchmark.needs_data is not None and asked.data is None:
         raise BenchmarkError(f"--data is missing: {benchmark.needs_data}")
-    workload = benchmark.load(Options(asked.data, asked.seed))
+    workload = _loaded(benchmark, Options(asked.data, asked.seed))
     items = list(workload.items)[: asked.limit]
     progress = Progress(shown=True, noun="measured", every=20)
     try:
@@ -122,6 +123,20 @@ def _evaluate(benchmark: Benchmark, asked: _Asked, as_json: bool) -> int:
     else:
         click.echo(shown, nl=False)
     return 0
+
+
+def _loaded(benchmark: Benchmark, options: Options) -> Workload:
+    """The items. Raises BenchmarkError for data that has the format and cannot be told."""
+    try:
+        workload = benchmark.load(options)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False)[0]
+        field = ".".join(str(part) for part in first["loc"])
+        problem = f"{field}: {first['msg']}, not {str(first['input'])[:80]!r}"
+        raise BenchmarkError(f"{options.data}: {problem}") from invalid
+    if not workload.items:
+        raise BenchmarkError(f"{options.data}: there is nothing in it to measure")
+    return workload
 
 
 async def _with_model(

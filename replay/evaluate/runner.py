@@ -87,5 +87,6 @@ async def ask_all(
 
 
 def _in_order(items: Sequence[Item], arms: Sequence[str], kept: Measurements) -> list[Measurement]:
+    assert len(dict.fromkeys(item.id for item in items)) == len(items), "items have names"
     found = [kept.get(item.id, arm) for item in items for arm in arms]
     return [measurement for measurement in found if measurement is not None]

@@ -109,6 +109,26 @@ def test_data_in_another_format_is_one_line(tmp_path: Path) -> None:
     assert f"{path}:1: reasoning_chain: Field required" in complaint("chains", "--data", path)
 
 
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("", "there is nothing in it to measure"),
+        ('{"id": "a", "steps": [{"id": "s"}], "removed": "x", "affected": []}', "there is no 'x'"),
+        (
+            '{"id": "a", "steps": [{"id": "no id"}], "removed": "no id", "affected": []}',
+            "record: String should match pattern",
+        ),
+    ],
+)
+def test_data_that_cannot_be_used_is_one_line(tmp_path: Path, line: str, problem: str) -> None:
+    """Empty data, an unknown id, and an id that a record cannot have."""
+    path = tmp_path / "recon.jsonl"
+    path.write_text(line)
+    told = complaint("recon", "--data", path)
+    assert str(path) in told
+    assert problem in told
+
+
 def test_a_missing_extra_is_one_line_that_says_what_to_install() -> None:
     """Without SciPy the tables cannot be made."""
     code = (

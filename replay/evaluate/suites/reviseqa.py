@@ -7,6 +7,7 @@ contradicts itself has no right answer: it is counted apart, and leaves accuracy
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
@@ -204,7 +205,11 @@ def _sentences(edit: Edit) -> tuple[str, ...]:
 
 def _prove(premises: Iterable[str], conclusion: str) -> str:
     """True, False, open, conflict if the premises contradict each other, or unreadable."""
-    texts = list(dict.fromkeys(premises))
+    return _proved(tuple(sorted(dict.fromkeys(premises))), conclusion)
+
+
+@lru_cache(maxsize=4_096)
+def _proved(texts: tuple[str, ...], conclusion: str) -> str:
     try:
         names = names_in([*texts, conclusion])
         formulas = [read_formula(text, names) for text in texts]

@@ -96,6 +96,9 @@ class Recon(Workload):
         self._folded: dict[str, Conversation] = {
             each.id: fold_native(each.utterances()) for each in found
         }
+        for each in found:
+            if each.removed not in self._folded[each.id].state.records:
+                raise AdapterError(f"{options.data}: {each.id}: there is no {each.removed!r}")
         self.items = tuple(Item(each.id, "", each) for each in found)
 
     def measure(self, item: Item, arm: str) -> Scores:
