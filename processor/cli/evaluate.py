@@ -1,17 +1,13 @@
-"""`standfast evaluate NAME`: the experiments as commands, one module each."""
+"""`standfast evaluate NAME`: the experiments as commands."""
 
 from __future__ import annotations
 
 import click
 
-from processor.cli.lazy import LazyGroup
-
-BENCHMARKS = {
-    "operations": "evaluate_operations",
-}
-"""Each benchmark and the module with its command, which is called as the benchmark is."""
+from processor.cli.evaluate_benchmark import COMMANDS
+from processor.cli.evaluate_operations import operations
 
 
-@click.group(cls=LazyGroup, modules=BENCHMARKS)
+@click.group(commands=[operations, *COMMANDS])
 def evaluate() -> None:
     """Measure how well something is done, on conversations whose outcome is known."""

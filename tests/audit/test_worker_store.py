@@ -9,7 +9,7 @@ import pytest
 
 from processor.app.interpret import interpret
 from processor.engine.conversation import Conversation
-from processor.engine.fold import Refused
+from processor.evidence.fold import Refused
 from processor.render.reduce import reduce
 from replay.audit.run import audit
 from replay.batch import Batch, Position, record_hash

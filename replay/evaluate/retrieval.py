@@ -1,0 +1,32 @@
+"""The baseline: BM25 over statements (bm25s), the k best in the order of the stream."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+from replay.evaluate.extra import needed
+
+STATEMENTS, FACTS = 22, 50
+"""How many the paper's baseline retrieves: of statements, of facts."""
+
+
+@final
+class Retriever:
+    """An index over texts. Raises ExtraMissing."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        self._bm25s: Any = needed("bm25s")
+        self._index = self._bm25s.BM25()
+        self._index.index(self._split(list(texts)), show_progress=False)
+
+    def best(self, question: str, count: int) -> tuple[int, ...]:
+        """The places of the best texts, ascending."""
+        wanted = min(count, len(self._texts))
+        asked = self._split([question])
+        found, _ = self._index.retrieve(asked, k=wanted, show_progress=False)
+        return tuple(sorted(int(place) for place in found[0]))
+
+    def _split(self, texts: list[str]) -> Any:
+        return self._bm25s.tokenize(texts, stopwords="en", show_progress=False)

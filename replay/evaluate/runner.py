@@ -1,0 +1,92 @@
+"""One loop for every benchmark: each item under each arm, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from processor.interpreter.port import Interpreter
+from replay.evaluate.asking import QaModel
+from replay.evaluate.benchmark import END_TO_END, Item, Workload
+from replay.evaluate.measurements import Measurement, Measurements
+
+PORTION = 200
+"""How many measurements are written at once; what is asked of a model is written one by one."""
+
+
+def data_digest(path: Path | None) -> str | None:
+    """SHA-256 (hex) of the data: of a folder, of its files in the order of their names."""
+    if path is None:
+        return None
+    if not path.is_dir():
+        return sha256(path.read_bytes()).hexdigest()
+    whole = sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        whole.update(file.relative_to(path).as_posix().encode() + b"\0")
+        whole.update(sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def measure_all(
+    workload: Workload,
+    items: Sequence[Item],
+    arms: Sequence[str],
+    kept: Measurements,
+    step: Callable[[], None],
+) -> list[Measurement]:
+    """Every item under every arm without a model; what was measured before is not done again."""
+    waiting: list[Measurement] = []
+    for item in items:
+        for arm in arms:
+            if kept.get(item.id, arm) is None:
+                scores = workload.measure(item, arm)
+                waiting.append(Measurement(item=item.id, group=item.group, arm=arm, scores=scores))
+            step()
+        if len(waiting) >= PORTION:
+            kept.keep(waiting)
+            waiting = []
+    kept.keep(waiting)
+    return _in_order(items, arms, kept)
+
+
+async def ask_all(
+    workload: Workload,
+    items: Sequence[Item],
+    arms: Sequence[str],
+    kept: Measurements,
+    step: Callable[[], None],
+    model: QaModel,
+    interpreter: Interpreter | None,
+) -> list[Measurement]:
+    """The same with a model. Raises EndpointUnavailable, RequestRefused and BenchmarkError."""
+    for arm in arms:
+        missing = [item for item in items if kept.get(item.id, arm) is None]
+        written: dict[str, float] = {}
+        if arm == END_TO_END and missing:
+            assert interpreter is not None, "the arm reads text"
+            written = await workload.interpret(interpreter, missing)
+        for item in missing:
+            asked = workload.question(item, arm)
+            answer = await model.answer(asked)
+            scores = {
+                **workload.grade(item, answer.text),
+                "tokens_in": answer.tokens_in,
+                "tokens_out": answer.tokens_out,
+                **written,
+            }
+            kept.keep(
+                [
+                    Measurement(
+                        item=item.id, group=item.group, arm=arm, scores=scores, answer=answer.text
+                    )
+                ]
+            )
+            step()
+    return _in_order(items, arms, kept)
+
+
+def _in_order(items: Sequence[Item], arms: Sequence[str], kept: Measurements) -> list[Measurement]:
+    assert len(dict.fromkeys(item.id for item in items)) == len(items), "items have names"
+    found = [kept.get(item.id, arm) for item in items for arm in arms]
+    return [measurement for measurement in found if measurement is not None]
