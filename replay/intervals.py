@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TypeAlias, final
 
+from processor.engine.authority import policy_in_force
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.syntax import to_text
 from processor.engine.record import Happening, Record
@@ -26,6 +27,7 @@ TABLES = (
     "atom_versions",
     "problem_versions",
     "agent_versions",
+    "policy_versions",
     "missing_versions",
 )
 _HAPPENINGS = frozenset(Happening)
@@ -54,6 +56,8 @@ class Intervals:
         self._disputed: dict[str, None] = {}
         self._missing: dict[int, str] = {}
         self._attacks = 0
+        self._policy: str | None = None
+        self._policies = 0
         self._records = 0
         self._places: dict[str, int] = {}
 
@@ -61,6 +65,7 @@ class Intervals:
         """The conversation was set up: its agents hold from turn 0."""
         for place, (agent, role) in enumerate(conversation.state.roles.items()):
             self._hold("agent_versions", agent, place, 0, (role,))
+        self._govern(conversation)
 
     def after_turn(self, conversation: Conversation, change: Canonical) -> None:
         """A statement was folded; `change` is what its outcome says that it did to the map."""
@@ -87,6 +92,7 @@ class Intervals:
         for id_ in problems:
             self._pose(conversation, state.problems[id_])
         self._cover(conversation)
+        self._govern(conversation)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Each (table, row) of the conversation: the closed versions, then the open ones."""
@@ -98,7 +104,7 @@ class Intervals:
         for place, atom in enumerate(record.atoms):
             of = None if atom.of is None else list(atom.of)
             told = (atom.entity, atom.attribute, atom.value, atom.polarity)
-            values = (*told, atom.valid_from, atom.valid_to, atom.relation, of)
+            values = (*told, atom.valid_from, atom.valid_to, atom.facet, atom.relation, of)
             self._hold("atom_versions", record.id, place, turn, values)
 
     def _follow(
@@ -138,6 +144,17 @@ class Intervals:
         told = (kind, problem.text, list(problem.about), problem.speaker, problem.turn)
         values = (*told, list(problem.answers), conversation.state.is_open(problem))
         self._hold("problem_versions", problem.id, place, conversation.turn, values)
+
+    def _govern(self, conversation: Conversation) -> None:
+        """Another policy may be in force."""
+        policy, turn = policy_in_force(conversation.state).version, conversation.turn
+        if policy == self._policy:
+            return
+        if self._policy is not None:
+            self._close(("policy_versions", self._policy, self._policies - 1), turn)
+        self._hold("policy_versions", policy, self._policies, turn, ())
+        self._policy = policy
+        self._policies += 1
 
     def _cover(self, conversation: Conversation) -> None:
         """Turns that could not be interpreted hold until they are filled."""

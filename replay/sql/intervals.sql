@@ -64,6 +64,7 @@ CREATE TABLE IF NOT EXISTS atom_versions (
     polarity BOOLEAN NOT NULL,
     valid_from VARCHAR,
     valid_to VARCHAR,
+    facet VARCHAR,
     relation VARCHAR,
     of_records VARCHAR[]
 );
@@ -92,6 +93,15 @@ CREATE TABLE IF NOT EXISTS agent_versions (
     from_turn BIGINT NOT NULL,
     to_turn BIGINT,
     role VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS policy_versions ( -- the authority policy in force
+    tenant_id VARCHAR NOT NULL,
+    conversation_id VARCHAR NOT NULL,
+    policy VARCHAR NOT NULL,
+    place BIGINT NOT NULL,              -- policies in force before it
+    from_turn BIGINT NOT NULL,
+    to_turn BIGINT
 );
 
 CREATE TABLE IF NOT EXISTS missing_versions ( -- turns that were not interpreted

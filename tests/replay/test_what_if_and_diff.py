@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given, settings
 
+from processor.engine.authority import UNRESTRICTED
 from processor.engine.conversation import Conversation
 from processor.engine.record import Record
 from processor.engine.snapshot import dump, load
@@ -41,7 +42,7 @@ def withdrawn(conversation: Conversation, record: str) -> Conversation:
     by = InlineRecord(record="imagined", claim="no")
     revise = Revise(op="revise", target=record, by=by)
     transition, outcome = run_turn(
-        copy.state, copy.turn + 1, "ann", None, parse_formulas((revise,))
+        copy.state, copy.turn + 1, "ann", None, parse_formulas((revise,)), UNRESTRICTED
     )
     assert outcome.applied == (0,)
     transition.commit()
