@@ -9,8 +9,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, final
 
-from processor.app.policies import NO_POLICIES, Policies
-from processor.app.supersession import BY_DEFAULT, Supersessions
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -98,8 +97,7 @@ def interpret(
     reading: Interpreted | None = None,
     source: Source | None = None,
     fills_turn: int | None = None,
-    policies: Policies = NO_POLICIES,
-    supersessions: Supersessions = BY_DEFAULT,
+    tenants: Tenants = PLAIN,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
@@ -139,17 +137,10 @@ def interpret(
         "role": utterance.role,
         "at": utterance.at,
         "audience": audience,
-        "policy": None
-        if _brings_its_own(utterance)
-        else policies.to_bring(conversation, rules_version),
         "provenance": NATIVE if reading is None else reading.provenance,
     }
     event = _event(conversation, utterance, said, reading, common, fills_turn)
-    return event if isinstance(event, Unusable) else supersessions.stamped(event)
-
-
-def _brings_its_own(utterance: Utterance) -> bool:
-    return utterance.kind is UtteranceKind.SETUP and utterance.setup_body().policy is not None
+    return event if isinstance(event, Unusable) else tenants.stamped(conversation, event)
 
 
 def _as_the_speaker(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from processor.app.interpret import Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
-from processor.app.policies import NO_POLICIES, Policies
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused as NotFolded
 from processor.evidence.fold import advance
@@ -134,14 +134,14 @@ def _read(adapter: TypeAdapter[Any], written: Sequence[Json]) -> list[Any]:
 class Plant:
     """Three conversations of two tenants behind one interpret agent, with a log in memory."""
 
-    def __init__(self, reply: Json, policies: Policies = NO_POLICIES) -> None:
+    def __init__(self, reply: Json, tenants: Tenants = PLAIN) -> None:
         self.conversations: dict[Key, Conversation] = {}
         self.events: list[LogEvent] = []
         self.letters: list[Unusable] = []
         self.model = Obedient(reply)
         self._said = 0
         self._agent = InterpretAgent(
-            log=self, dead_letters=self, interpreter=self.model, policies=policies
+            log=self, dead_letters=self, interpreter=self.model, tenants=tenants
         )
         for key, speaker, role, operations in _SAID:
             self.say(key, speaker=speaker, role=role, operations=operations)

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from processor.app.policies import Policies
+from processor.app.tenants import Tenants, Terms
 from processor.engine.record import RecordKind
 from processor.evidence.fold import advance
 from processor.render.active import render_active
@@ -15,12 +15,14 @@ from schemas.log import CandidateAppended, OperationsAppended, RejectionCode
 from schemas.policy import Act, Policy, Prohibition
 from tests.injection.corpus import ATTACKED, CORPUS, OBSERVED, Json, Plant
 
-NOTHING_IS_WITHDRAWN = Policies(
+NOTHING_IS_WITHDRAWN = Tenants(
     {
-        "acme": Policy(
-            version="fixed",
-            forbidden=(Prohibition(acts=(Act.REVISE, Act.UNDERMINE, Act.REBASE)),),
-            deciders=("lead",),
+        "acme": Terms(
+            policy=Policy(
+                version="fixed",
+                forbidden=(Prohibition(acts=(Act.REVISE, Act.UNDERMINE, Act.REBASE)),),
+                deciders=("lead",),
+            )
         )
     }
 )
@@ -39,7 +41,7 @@ def test_the_corpus_would_do_harm_without_a_policy() -> None:
     """Where everything is allowed most attempts withdraw something that was observed."""
     harmed = 0
     for case in CORPUS:
-        plant = Plant(case["reply"], Policies({}, Policy(version="open")))
+        plant = Plant(case["reply"], Tenants({}, Terms(policy=Policy(version="open"))))
         plant.attempt(case)
         records = plant.attacked.state.records
         harmed += any(not records[id_].grounded for id_ in OBSERVED)
