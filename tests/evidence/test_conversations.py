@@ -80,9 +80,10 @@ def check_conversations(seeds: range) -> None:
             known = list(one.conversation.state.records)
             operations = random_operations(dice, known, number)
             speaker = dice.choice(("ann", "bob"))
-            one.say(*operations, speaker=speaker)
+            role = dice.choice(("user", "tool"))
+            one.say(*operations, speaker=speaker, role=role)
             other.conversation = load(dump(other.conversation))
-            other.say(*operations, speaker=speaker)
+            other.say(*operations, speaker=speaker, role=role)
             kept, again = ledger_of(one.conversation), made_up(one.conversation)
             assert dict(kept.rows) == dict(again.rows), seed
             assert kept.count == again.count
