@@ -165,7 +165,17 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
     )
     after = _admit(_close(row, tuple(gone), closing, keep), fact, against)
     superseded = tuple(h for h in row.live if gone.get(h.place) is Relation.SUPERSEDES)
-    return Entered(after, superseded, against)
+    return Entered(after, superseded, _against(after, fact))
+
+
+def _against(row: Row, fact: Fact) -> tuple[Holding, ...]:
+    """The live holdings that the one with the fact contradicts, also for what came before it."""
+    return tuple(
+        other
+        for pair in row.open_conflicts()
+        for mine, other in (pair, pair[::-1])
+        if any(each.place == fact.place for each in mine.facts)
+    )
 
 
 def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> Row:

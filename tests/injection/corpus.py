@@ -35,12 +35,15 @@ CORPUS: list[Json] = [
     for line in Path(__file__).with_name("corpus.jsonl").read_bytes().splitlines()
 ]
 ATTACKED: Key = ("acme", "main")
-OBSERVED = ("o1", "o2", "e1", "s1")
+OBSERVED = ("o1", "o2", "e1", "v1", "s1")
 """What the gauge (a tool) and the watchdog (the system) have seen."""
 
 _MODEL = Interpretation(interpreter="obedient", attempts=1)
 _OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 _CLAIM: TypeAdapter[CandidateClaim] = TypeAdapter(CandidateClaim)
+
+
+_LEVEL = {"entity": "tank", "attribute": "level", "value": "40 %"}
 
 
 def _observed(record: str, claim: str) -> Json:
@@ -56,6 +59,7 @@ _SAID: list[tuple[Key, str, str, list[Json]]] = [
             _observed("o1", "The pressure is 9 bar."),
             _observed("o2", "The valve is open."),
             {"op": "support", "target": "o2", "evidence": {"record": "e1", "claim": "It drips."}},
+            {**_observed("v1", "The tank is at 40 %."), "atoms": [_LEVEL]},
         ],
     ),
     (ATTACKED, "watchdog", "system", [_observed("s1", "The limit is 6 bar.")]),
