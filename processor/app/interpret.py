@@ -108,11 +108,7 @@ def interpret(
     digest = utterance_digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None and known.hex() != digest:
-        return Unusable(
-            DeadLetterClass.ID_REUSED,
-            "utterance_id",
-            f"{utterance.utterance_id!r} was used before for another utterance",
-        )
+        return _id_reused(utterance)
     if known is not None and (fills_turn is None or not isinstance(reading, Reading)):
         return AlreadyInLog(utterance.utterance_id)
     said = utterance.operations
@@ -120,11 +116,7 @@ def interpret(
         said = _as_the_speaker(reading.operations)
     audience = _hearers(utterance, said)
     if audience is not None and len(audience) > AGENTS_MAX:
-        return Unusable(
-            DeadLetterClass.INVALID,
-            "audience",
-            f"{len(audience)} agents hear this, speakers included; at most {AGENTS_MAX} may",
-        )
+        return _too_many_hear(len(audience))
     common: dict[str, Any] = {
         "tenant_id": utterance.tenant_id,
         "conversation_id": utterance.conversation_id,
@@ -141,6 +133,16 @@ def interpret(
     }
     event = _event(conversation, utterance, said, reading, common, fills_turn)
     return event if isinstance(event, Unusable) else tenants.stamped(conversation, event)
+
+
+def _id_reused(utterance: Utterance) -> Unusable:
+    problem = f"{utterance.utterance_id!r} was used before for another utterance"
+    return Unusable(DeadLetterClass.ID_REUSED, "utterance_id", problem)
+
+
+def _too_many_hear(count: int) -> Unusable:
+    problem = f"{count} agents hear this, speakers included; at most {AGENTS_MAX} may"
+    return Unusable(DeadLetterClass.INVALID, "audience", problem)
 
 
 def _as_the_speaker(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:

@@ -10,6 +10,7 @@ import duckdb
 import orjson
 import pytest
 
+from processor.engine.rules_version import CURRENT_RULES
 from replay.audit.run import audit
 from replay.divergence import first_difference
 from replay.errors import StoreError
@@ -62,7 +63,7 @@ def test_an_untouched_store_is_clean(store: Path) -> None:
     report = audit(store)
     assert report.divergences == []
     assert (report.conversations, report.turns, report.not_folded) == (2, 80, 0)
-    assert report.rules == {1: 80}
+    assert report.rules == {CURRENT_RULES: 80}
 
 
 def test_several_processes_find_the_same(tmp_path: Path) -> None:
@@ -228,7 +229,8 @@ def test_the_command_says_it_and_ends_with_its_status(store: Path, tmp_path: Pat
     """Status 0 and a summary if it is clean, 1 and each divergence if not, 2 if it is no store."""
     clean = standfast("replay", "audit", "--db", store, "--jobs", "1")
     assert (clean.returncode, clean.stderr) == (0, b"")
-    assert clean.stdout.endswith(b"rules version 1: 80 events\nno divergence\n")
+    written = f"rules version {CURRENT_RULES}: 80 events\nno divergence\n"
+    assert clean.stdout.decode().endswith(written)
     shutil.copy(store, path := tmp_path / "copy.duckdb")
     execute(path, ["UPDATE log SET speaker = 'eve' WHERE sequence = 3"])
     bad = standfast("replay", "audit", "--db", path, "--json")
