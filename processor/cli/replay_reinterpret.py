@@ -15,8 +15,7 @@ from processor.app.reinterpret import archived_utterances
 from processor.app.reinterpret import reinterpret as read_again
 from processor.app.tenants import Tenants, read_tenants
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import json_option
-from processor.cli.output import printable, write_json
+from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from processor.cli.reader_options import (
     Asked,
@@ -25,14 +24,13 @@ from processor.cli.reader_options import (
     record_option,
     tenants_option,
 )
+from processor.cli.run import STORE_NAME
 from processor.engine.rules_version import CURRENT_RULES
 from replay.interpretations import Usage, usage_in
 from replay.labels import Kinds
 from replay.opened import opened
 from replay.reinterpret import Comparison, compare_histories, history_of
 from replay.store import Store
-
-STORE_NAME = "standfast.duckdb"
 
 
 @click.command()

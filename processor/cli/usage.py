@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from processor.cli.kafka import json_option
-from processor.cli.output import printable, write_json
+from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from replay.interpretations import usage_in
 
