@@ -14,7 +14,8 @@ from typing import NamedTuple, final
 import duckdb
 
 from replay.errors import StoreError
-from replay.store_file import connect, first_line
+from replay.opened import opened
+from replay.store_file import first_line
 from schemas.log import Interpretation
 from schemas.wire import decode_log_event
 
@@ -72,7 +73,7 @@ def interpretations(path: Path) -> Iterator[Interpretation]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    with closing(connect(path, read_only=True)) as connection:
+    with closing(opened(path)) as connection:
         try:
             yield connection
         except duckdb.Error as error:

@@ -17,10 +17,10 @@ from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused
 from processor.render.reduce import reduce
 from replay.errors import StoreError
+from replay.labels import Kinds, kinds, share
 from replay.reading import ConversationReader
 from schemas.derived import DerivedEvent, Outcome, VerdictEvent
 from schemas.log import InterpretationFailed, LogEvent, OperationsAppended
-from schemas.operations import OPERATION_ORDER
 from schemas.wire import canonical_content, decode_log_event
 
 
@@ -42,8 +42,8 @@ class ComparedTurn(NamedTuple):
     """
 
     utterance_id: str
-    left: tuple[str, ...] | None
-    right: tuple[str, ...] | None
+    left: Kinds | None
+    right: Kinds | None
     same_kinds: bool
     same_operations: bool
 
@@ -60,16 +60,6 @@ class ChangedVerdict(NamedTuple):
 
 
 @final
-class Cost(NamedTuple):
-    """What reading has cost, all utterances together."""
-
-    tokens_in: int
-    tokens_out: int
-    milliseconds: int
-    attempts: int
-
-
-@final
 class Comparison(NamedTuple):
     """Two histories beside each other; shares of nothing are 1.
 
@@ -82,14 +72,11 @@ class Comparison(NamedTuple):
     record_jaccard: float
     claim_jaccard: float
     verdicts: tuple[ChangedVerdict, ...]
-    cost_left: Cost
-    cost_right: Cost
 
     def view(self) -> dict[str, Any]:
         """As a JSON value."""
         lists = {name: [each._asdict() for each in getattr(self, name)] for name in _LISTS}
-        costs = {name: getattr(self, name)._asdict() for name in ("cost_left", "cost_right")}
-        return {**self._asdict(), **lists, **costs}
+        return {**self._asdict(), **lists}
 
 
 _LISTS = ("turns", "verdicts")
@@ -121,16 +108,14 @@ def compare_histories(left: History, right: History) -> Comparison:
     ours, theirs = left.conversation.state.records, right.conversation.state.records
     return Comparison(
         turns,
-        f1=_share(2 * common, labels),
-        exact_match=_share(sum(each.same_kinds for each in turns), len(turns)),
+        f1=share(2 * common, labels),
+        exact_match=share(sum(each.same_kinds for each in turns), len(turns)),
         record_jaccard=_jaccard([*ours], [*theirs]),
         claim_jaccard=_jaccard(
             [_words(record.claim) for record in ours.values()],
             [_words(record.claim) for record in theirs.values()],
         ),
         verdicts=tuple(_changed_verdicts(left, right)),
-        cost_left=_cost(left.events),
-        cost_right=_cost(right.events),
     )
 
 
@@ -138,9 +123,9 @@ def _turns(left: History, right: History) -> Iterator[ComparedTurn]:
     ours, theirs = _statements(left), _statements(right)
     for utterance_id in [*ours, *(each for each in theirs if each not in ours)]:
         one, other = ours.get(utterance_id), theirs.get(utterance_id)
-        kinds, others = _kinds(one), _kinds(other)
-        same = kinds == others
-        yield ComparedTurn(utterance_id, kinds, others, same, same and _said(one) == _said(other))
+        label, others = _label(one), _label(other)
+        same = label == others
+        yield ComparedTurn(utterance_id, label, others, same, same and _said(one) == _said(other))
 
 
 def _statements(history: History) -> dict[str, LogEvent]:
@@ -152,11 +137,10 @@ def _statements(history: History) -> dict[str, LogEvent]:
     }
 
 
-def _kinds(event: LogEvent | None) -> tuple[str, ...] | None:
+def _label(event: LogEvent | None) -> Kinds | None:
     if not isinstance(event, OperationsAppended):
         return None
-    present = {operation.op for operation in event.operations}
-    return tuple(kind for kind in OPERATION_ORDER if kind in present)
+    return kinds(event.operations)
 
 
 def _said(event: LogEvent | None) -> bytes:
@@ -184,18 +168,9 @@ def _verdicts(history: History) -> _Verdicts:
     return found
 
 
-def _cost(events: Sequence[LogEvent]) -> Cost:
-    told = [event.provenance for event in events]
-    return Cost(*(sum(getattr(each, name) for each in told) for name in Cost._fields))
-
-
 def _words(claim: str) -> str:
     return " ".join(claim.casefold().split())
 
 
 def _jaccard(left: Sequence[str], right: Sequence[str]) -> float:
-    return _share(len({*left} & {*right}), len({*left} | {*right}))
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0
+    return share(len({*left} & {*right}), len({*left} | {*right}))

@@ -9,8 +9,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any, NamedTuple, assert_never, final
 
-from processor.app.policies import NO_POLICIES, Policies
-from processor.app.supersession import BY_DEFAULT, Supersessions
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.native import NATIVE, parse_formulas
@@ -98,8 +97,7 @@ def interpret(
     reading: Interpreted | None = None,
     source: Source | None = None,
     fills_turn: int | None = None,
-    policies: Policies = NO_POLICIES,
-    supersessions: Supersessions = BY_DEFAULT,
+    tenants: Tenants = PLAIN,
 ) -> LogEvent | AlreadyInLog | Unusable:
     """The next log event of the conversation; the conversation itself is not changed.
 
@@ -110,11 +108,7 @@ def interpret(
     digest = utterance_digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None and known.hex() != digest:
-        return Unusable(
-            DeadLetterClass.ID_REUSED,
-            "utterance_id",
-            f"{utterance.utterance_id!r} was used before for another utterance",
-        )
+        return _id_reused(utterance)
     if known is not None and (fills_turn is None or not isinstance(reading, Reading)):
         return AlreadyInLog(utterance.utterance_id)
     said = utterance.operations
@@ -122,11 +116,7 @@ def interpret(
         said = _as_the_speaker(reading.operations)
     audience = _hearers(utterance, said)
     if audience is not None and len(audience) > AGENTS_MAX:
-        return Unusable(
-            DeadLetterClass.INVALID,
-            "audience",
-            f"{len(audience)} agents hear this, speakers included; at most {AGENTS_MAX} may",
-        )
+        return _too_many_hear(len(audience))
     common: dict[str, Any] = {
         "tenant_id": utterance.tenant_id,
         "conversation_id": utterance.conversation_id,
@@ -139,17 +129,20 @@ def interpret(
         "role": utterance.role,
         "at": utterance.at,
         "audience": audience,
-        "policy": None
-        if _brings_its_own(utterance)
-        else policies.to_bring(conversation, rules_version),
         "provenance": NATIVE if reading is None else reading.provenance,
     }
     event = _event(conversation, utterance, said, reading, common, fills_turn)
-    return event if isinstance(event, Unusable) else supersessions.stamped(event)
+    return event if isinstance(event, Unusable) else tenants.stamped(conversation, event)
 
 
-def _brings_its_own(utterance: Utterance) -> bool:
-    return utterance.kind is UtteranceKind.SETUP and utterance.setup_body().policy is not None
+def _id_reused(utterance: Utterance) -> Unusable:
+    problem = f"{utterance.utterance_id!r} was used before for another utterance"
+    return Unusable(DeadLetterClass.ID_REUSED, "utterance_id", problem)
+
+
+def _too_many_hear(count: int) -> Unusable:
+    problem = f"{count} agents hear this, speakers included; at most {AGENTS_MAX} may"
+    return Unusable(DeadLetterClass.INVALID, "audience", problem)
 
 
 def _as_the_speaker(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:

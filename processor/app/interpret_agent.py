@@ -21,8 +21,7 @@ from processor.app.interpret import (
     turn_to_fill,
 )
 from processor.app.messages import Delivered
-from processor.app.policies import NO_POLICIES, Policies
-from processor.app.supersession import BY_DEFAULT, Supersessions
+from processor.app.tenants import PLAIN, Tenants
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -75,8 +74,7 @@ class InterpretAgent:
     dead_letters: DeadLetters
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
-    policies: Policies = NO_POLICIES
-    supersessions: Supersessions = BY_DEFAULT
+    tenants: Tenants = PLAIN
     outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -84,7 +82,7 @@ class InterpretAgent:
         self._reader = UtteranceReader(
             self.interpreter,
             self.rules_version,
-            self.policies,
+            self.tenants,
             self.outage_patience_s,
             self.on_endpoint,
         )
@@ -147,14 +145,7 @@ class InterpretAgent:
                 reading = await self._reader.read(conversation, utterance, fills)
             kept = self._reader.standing(conversation, utterance, reading, fills)
             event = interpret(
-                conversation,
-                utterance,
-                self.rules_version,
-                kept,
-                source,
-                fills,
-                self.policies,
-                self.supersessions,
+                conversation, utterance, self.rules_version, kept, source, fills, self.tenants
             )
             if isinstance(event, AlreadyInLog):
                 return _left_uninterpreted(conversation, utterance, reading)

@@ -19,7 +19,6 @@ from processor.interpreter.prompts import BUDGET_TOKENS, Condition
 from processor.interpreter.request import Dialect
 
 INTERPRETER_PREFIX = "STANDFAST_INTERPRETER_"
-AUTO = "auto"
 
 
 class InterpreterKind(StrEnum):
@@ -59,15 +58,15 @@ def _also(name: str, other: str) -> AliasChoices:
 class InterpreterSettings(BaseSettings):
     """How text is read.
 
-    `dialect` is how the endpoint is told the schema of answers; `auto` finds out. `condition` says
-    what a prompt tells, within `prompt_tokens_max`. `temperature` and `seed` are not sent to an
-    endpoint that does not take them. An answer may have `answer_tokens_max`, and once twice that.
-    A call may take `call_seconds_max`, all calls for one reading `utterance_seconds_max`; a call
-    that fails is tried `tries_max` times, and after `breaker_failures` failures in a row nothing is
-    asked for `breaker_seconds`. An endpoint that stays away is waited for `outage_seconds_max`.
-    A tenant may spend `tenant_tokens_max` and `tenant_calls_max` in a `tenant_period`; what comes
-    beyond that is not read, and its turn fails. `cassette` is what kind recorded answers from,
-    `record` where kind openai writes one.
+    `dialect` is how the endpoint is told the schema of answers; without one, that is found out.
+    `condition` says what a prompt tells, within `prompt_tokens_max`. `temperature` and `seed` are
+    not sent to an endpoint that does not take them. An answer may have `answer_tokens_max`, and
+    once twice that. A call may take `call_seconds_max`, all calls for one reading
+    `utterance_seconds_max`; a call that fails is tried `tries_max` times, and after
+    `breaker_failures` failures in a row nothing is asked for `breaker_seconds`. An endpoint that
+    stays away is waited for `outage_seconds_max`. A tenant may spend `tenant_tokens_max` and
+    `tenant_calls_max` in a `tenant_period`; what comes beyond that is not read, and its turn fails.
+    `cassette` is what kind recorded answers from, `record` where kind openai writes one.
     """
 
     model_config = SettingsConfigDict(

@@ -18,8 +18,7 @@ from processor.app.interpret import (
 )
 from processor.app.lines import Line, read_lines
 from processor.app.live import LiveConversations
-from processor.app.policies import NO_POLICIES, Policies
-from processor.app.supersession import BY_DEFAULT, Supersessions
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.engine.errors import BrokenInvariantError
 from processor.engine.rules_version import CURRENT_RULES
@@ -71,8 +70,7 @@ class OneProcess:
 
     store: Store
     rules_version: int = CURRENT_RULES
-    policies: Policies = NO_POLICIES
-    supersessions: Supersessions = BY_DEFAULT
+    tenants: Tenants = PLAIN
     records_max: int = RECORDS_MAX
     clock: Callable[[], float] = time.monotonic
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -113,6 +111,17 @@ class OneProcess:
             utterance = decode_utterance(line.content)
         except WireError as invalid:
             return DeadLetter(line, DeadLetterClass.INVALID, invalid.place, invalid.problem)
+        done = self.append(utterance)
+        match done:
+            case AlreadyInLog():
+                return Repeated(utterance)
+            case Unusable():
+                return DeadLetter(line, done.dead_letter_class, done.place, done.problem)
+            case Processed():
+                return done
+
+    def append(self, utterance: Utterance) -> Processed | AlreadyInLog | Unusable:
+        """Have an utterance read, and append what it says to its conversation's log."""
         conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
         reading: Interpreted | None = None
         if self.read is not None and needs_reading(utterance):
@@ -120,17 +129,10 @@ class OneProcess:
             with self.interruptible():
                 reading = self.read(conversation, utterance)
         event = interpret(
-            conversation,
-            utterance,
-            self.rules_version,
-            reading,
-            policies=self.policies,
-            supersessions=self.supersessions,
+            conversation, utterance, self.rules_version, reading, tenants=self.tenants
         )
-        if isinstance(event, AlreadyInLog):
-            return Repeated(utterance)
-        if isinstance(event, Unusable):
-            return DeadLetter(line, event.dead_letter_class, event.place, event.problem)
+        if isinstance(event, AlreadyInLog | Unusable):
+            return event
         with self.interruptible():
             derived = reduce(conversation, event)
         if isinstance(derived, Refused):

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import duckdb
 
-from processor.app.interpret import interpret, needs_reading
-from processor.app.live import LiveConversations
-from processor.engine.conversation import Conversation
-from processor.evidence.fold import Refused
-from processor.interpreter.port import Interpreted
-from processor.render.reduce import reduce
+from processor.app.one_process import OneProcess
 from replay.errors import StoreError
 from replay.opened import opened
-from replay.store import Store
 from replay.store_file import first_line
-from schemas.utterance import Utterance, UtteranceKind
+from schemas.utterance import UtteranceKind
 from schemas.wire import WireError, decode_utterance
 
-Read: TypeAlias = Callable[[Conversation, Utterance], Interpreted | None]
-RECORDS_MAX = 100_000
 _UTTERANCES = """
 SELECT value FROM messages WHERE topic = 'utterances' AND value IS NOT NULL
 ORDER BY partition, "offset"
@@ -45,32 +36,19 @@ def archived_utterances(path: Path) -> Iterator[bytes]:
         connection.close()
 
 
-def reinterpret(lines: Iterable[bytes], store: Store, read: Read | None) -> int:
-    """Read the words of each utterance and append what they say; how many were appended.
+def reinterpret(lines: Iterable[bytes], process: OneProcess) -> None:
+    """Have the words of each utterance read and appended.
 
     Operations that came with an utterance are not looked at, unless there is nobody who reads. A
     line that is no utterance, or comes again, is passed over.
     """
-    live = LiveConversations(store, RECORDS_MAX)
-    appended = 0
     for line in lines:
         try:
             utterance = decode_utterance(line)
         except WireError:
             continue
-        if read is not None and utterance.kind is UtteranceKind.STATEMENT:
+        if process.read is not None and utterance.kind is UtteranceKind.STATEMENT:
             utterance = utterance.model_copy(update={"operations": None})
-        conversation = live.get(utterance.tenant_id, utterance.conversation_id)
-        reading = None
-        if read is not None and needs_reading(utterance):
-            reading = read(conversation, utterance)
-        event = interpret(conversation, utterance, reading=reading)
-        if isinstance(event, tuple):
-            continue
-        derived = reduce(conversation, event)
-        if isinstance(derived, Refused):
-            raise StoreError(f"an utterance does not fit its conversation: {derived.reason}")
-        store.append(conversation, event, derived)
-        live.hold(conversation)
-        appended += 1
-    return appended
+        process.append(utterance)
+        process.commit_when_due()
+    process.commit()

@@ -18,7 +18,6 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
 from processor.app.interpreter_settings import INTERPRETER_PREFIX, InterpreterSettings
-from schemas.evidence import Supersession
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
@@ -145,10 +144,7 @@ class WorkerSettings(GateSettings):
     The log has one line for each event from level info on, with the claims only if `log_claims`.
     `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
     `snapshots`, or to `checkpoint_folder`, which all workers must see.
-    `policies` is a file of authority policies, one JSON object a line with `tenant` and `policy`.
-    `supersession` says what it takes that a value supersedes another: off, explicit or
-    same_key_same_source; `supersession_of_tenants` names the tenants for which it is another, as a
-    JSON object.
+    `tenants` is a file with what holds for each: see `tenants.py`.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -172,9 +168,7 @@ class WorkerSettings(GateSettings):
     log_claims: bool = False
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     checkpoint_folder: Path | None = None
-    policies: Path | None = None
-    supersession: Supersession = Supersession.SAME_KEY_SAME_SOURCE
-    supersession_of_tenants: dict[str, Supersession] = Field(default_factory=dict)
+    tenants: Path | None = None
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:

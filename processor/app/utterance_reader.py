@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import final
 
 from processor.app.interpret import interpret, needs_reading
-from processor.app.policies import NO_POLICIES, Policies
 from processor.app.read_claims import read_claims
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.authority import authority
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -47,7 +47,7 @@ class UtteranceReader:
 
     interpreter: Interpreter | None = None
     rules_version: int = CURRENT_RULES
-    policies: Policies = NO_POLICIES
+    tenants: Tenants = PLAIN
     outage_patience_s: float = OUTAGE_PATIENCE_S
     on_endpoint: Callable[[bool], None] = lambda _: None
 
@@ -102,7 +102,7 @@ class UtteranceReader:
     ) -> tuple[Rejection, ...]:
         """What the present state would refuse of the reading."""
         event = interpret(
-            conversation, utterance, self.rules_version, reading, None, fills, self.policies
+            conversation, utterance, self.rules_version, reading, None, fills, self.tenants
         )
         if not isinstance(event, OperationsAppended):
             return ()

@@ -37,14 +37,13 @@ from processor.app.kafka_log import KafkaLog
 from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, UTTERANCES
 from processor.app.metrics import Gauge, Metrics
-from processor.app.policies import read_policies
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.publisher import Publisher
 from processor.app.reduce_agent import PartitionStopped, ReduceAgent
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, WorkerSettings
 from processor.app.shared_choice import shared_place
-from processor.app.supersession import Supersessions
+from processor.app.tenants import read_tenants
 from processor.app.topic_watch import TopicsChanged, TopicWatch, mend_places
 from processor.app.tracing import Tracing
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S
@@ -121,8 +120,7 @@ class Worker:
             log=self._kafka_log,
             dead_letters=self._kafka_log,
             interpreter=interpreter,
-            policies=read_policies(settings.policies),
-            supersessions=Supersessions(settings.supersession, settings.supersession_of_tenants),
+            tenants=read_tenants(settings.tenants),
             outage_patience_s=outage_patience_s,
             on_endpoint=self.note_endpoint,
         )

@@ -16,8 +16,8 @@ from processor.app.archive_thread import ArchiveThread
 from processor.app.restore import Restorer
 from processor.app.settings import kafka_settings
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
-from processor.cli.output import Progress, complain, write_json
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import Progress, complain, json_option, write_json
 from processor.cli.produce import CUT_SHORT
 from replay.archive_batch import DELETED, Gap
 from replay.archive_reader import ArchiveReader

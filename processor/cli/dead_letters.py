@@ -19,8 +19,8 @@ from processor.app.requeue import requeue as send_again
 from processor.app.settings import kafka_settings
 from processor.app.tail import Selection
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
-from processor.cli.output import complain, flush, printable, write_json
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import complain, flush, json_option, printable, write_json
 from processor.cli.produce import CUT_SHORT
 from processor.cli.tail import refuse_bad_id
 from schemas.ids import NAME_PATTERN, TENANT_PATTERN

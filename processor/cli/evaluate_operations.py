@@ -15,6 +15,7 @@ from processor.app.interpreters import open_interpreter
 from processor.app.settings import interpreter_settings
 from processor.cli.errors import BadInputError
 from processor.cli.output import Progress, write_json
+from processor.cli.reader_options import cassette_option, interpreter_option, record_option
 from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable, Interpreter
 from processor.interpreter.prompts import Condition
@@ -48,24 +49,12 @@ def _conditions(
     help="What the prompts tell, with commas between them.",
 )
 @click.option("--runs", type=click.IntRange(1, 1_000), default=1, show_default=True)
-@click.option(
-    "--interpreter",
-    type=click.Choice([kind.value for kind in InterpreterKind]),
-    default=InterpreterKind.NATIVE.value,
-    show_default=True,
-    help="native: the scenarios' own operations, which must come out as 1. openai: a model, told "
-    "by the environment as for a run. recorded: what a model answered before.",
+@interpreter_option(
+    native="the scenarios' own operations, which must come out as 1",
+    told_by="a model, told by the environment as for a run",
 )
-@click.option(
-    "--cassette",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="The answers for recorded.",
-)
-@click.option(
-    "--record",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the answers of openai to a file, for recorded.",
-)
+@cassette_option
+@record_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

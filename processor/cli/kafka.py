@@ -24,8 +24,6 @@ bootstrap_option = click.option(
     help=f"The brokers; without it, {KAFKA_PREFIX}BOOTSTRAP. How to connect with a password or "
     f"TLS is read from {KAFKA_PREFIX}SECURITY_PROTOCOL, _USERNAME, _PASSWORD, _SSL_CAFILE.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
 
 _NOT_OURS = (signal.SIG_IGN, None)
 

@@ -12,7 +12,7 @@ from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.cli.query import on_conversation
 from processor.engine.conversation import Conversation
-from processor.evidence.readers import Found
+from processor.evidence.answers import Found
 from processor.render.memory import (
     BUDGET_TOKENS,
     Asked,

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import click
 import orjson
 
 from schemas.derived import DerivedEvent
 from schemas.wire import canonical_bytes
 
 STDOUT, STDERR = 1, 2
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 class ReaderGone(Exception):  # noqa: N818 - nothing is wrong: nobody reads our output any more

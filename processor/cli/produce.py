@@ -16,8 +16,8 @@ from processor.app.produce import Sent
 from processor.app.produce import produce as send_lines
 from processor.app.settings import kafka_settings
 from processor.cli.input import open_input
-from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
-from processor.cli.output import Progress, complain, write_json
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import Progress, complain, json_option, write_json
 
 CUT_SHORT = 128
 """Plus the number of a signal: the status if the end of the input was not reached."""

@@ -11,7 +11,7 @@ import click
 import duckdb
 
 from processor.cli.errors import BadInputError
-from processor.cli.output import printable, write_json
+from processor.cli.output import json_option, printable, write_json
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
 from processor.engine.messages import failure_message
@@ -51,7 +51,7 @@ def on_conversation(
     @click.option("--conversation", "conversation_id", required=True)
     @click.option("--tenant", "tenant_id", default="default", show_default=True)
     @click.option("--turn", type=click.IntRange(min=0), help="As it was after this turn.")
-    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @json_option
     @wraps(query)
     def command(
         db: Path,

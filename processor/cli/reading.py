@@ -10,8 +10,8 @@ from typing import final
 
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
 from processor.app.interpreters import Opened, open_interpreter
-from processor.app.policies import Policies
 from processor.app.settings import interpreter_settings
+from processor.app.tenants import Tenants
 from processor.app.utterance_reader import UtteranceReader
 from processor.cli.errors import BadInputError
 from processor.cli.output import complain
@@ -46,7 +46,7 @@ def reading(
     cassette: Path | None,
     record: Path | None,
     rules_version: int,
-    policies: Policies,
+    tenants: Tenants,
 ) -> Iterator[WaitingReader]:
     """Who reads, as the options and the environment say; a model is tried before it is used.
 
@@ -66,7 +66,7 @@ def reading(
                 UtteranceReader(
                     opened.interpreter,
                     rules_version,
-                    policies,
+                    tenants,
                     settings.outage_seconds_max,
                     told.answers,
                 ),

@@ -9,7 +9,7 @@ import click
 
 from processor.app.growing import growing
 from processor.cli.errors import BadInputError
-from processor.cli.output import complain, write_json
+from processor.cli.output import complain, json_option, write_json
 from replay.compare import SIZES, Measured, plot, table
 from replay.compare import compare as measure
 
@@ -26,7 +26,7 @@ from replay.compare import compare as measure
     type=click.Path(file_okay=False, path_type=Path),
     help="Where to put a plot as SVG and PNG; needs the extra `evaluate`.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def compare(sizes: str, out: Path | None, as_json: bool) -> int:
     """Ask what rests on a record, and whether it is grounded, in a conversation that grows.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from processor.cli.output import write_json
+from processor.cli.output import json_option, write_json
 from replay.parquet import export as export_segments
 
 
@@ -15,7 +15,7 @@ from replay.parquet import export as export_segments
 @click.option(
     "--parquet", "folder", type=click.Path(file_okay=False, path_type=Path), required=True
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def export(db: Path, folder: Path, as_json: bool) -> int:
     """Copy a store or an archive into a folder that many processes may read at once.
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import click
 
 from processor.cli.errors import BadInputError
-from processor.cli.output import Progress, write_json
+from processor.cli.output import Progress, json_option, write_json
 from replay.index import index as bring_up_to_date
 from replay.store import Store
 
 
 @click.command()
 @click.option("--db", type=click.Path(dir_okay=False, path_type=Path), required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def index(db: Path, as_json: bool) -> int:
     """Write down in which turns each version of a record, link, atom or problem holds.
 

@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any, NamedTuple, final
 
 import click
 
+from processor.app.interpreter_settings import InterpreterKind
+from processor.app.one_process import OneProcess
 from processor.app.reinterpret import archived_utterances
 from processor.app.reinterpret import reinterpret as read_again
+from processor.app.tenants import Tenants, read_tenants
 from processor.cli.errors import BadInputError
-from processor.cli.output import printable, write_json
+from processor.cli.output import json_option, printable, write_json
+from processor.cli.prices import Prices, in_words, price_option, total
+from processor.cli.reader_options import (
+    Asked,
+    cassette_option,
+    interpreter_option,
+    record_option,
+    tenants_option,
+)
+from processor.cli.run import STORE_NAME
+from processor.engine.rules_version import CURRENT_RULES
+from replay.interpretations import Usage, usage_in
+from replay.labels import Kinds
 from replay.opened import opened
 from replay.reinterpret import Comparison, compare_histories, history_of
 from replay.store import Store
-
-STORE_NAME = "standfast.duckdb"
 
 
 @click.command()
@@ -33,30 +47,49 @@ STORE_NAME = "standfast.duckdb"
     required=True,
     help=f"Where the new history goes, as DIR/{STORE_NAME}; it must be new.",
 )
-@click.option("--interpreter", type=click.Choice(["native"]), default="native", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@interpreter_option(
+    native="the operations that the utterances bring",
+    told_by="a model, told by the environment as for a run, reads every statement",
+)
+@cassette_option
+@record_option
+@tenants_option
+@price_option
+@json_option
 def reinterpret(
-    db: Path, input_path: Path | None, out: Path, interpreter: str, as_json: bool
+    db: Path,
+    input_path: Path | None,
+    out: Path,
+    interpreter: str,
+    cassette: Path | None,
+    record: Path | None,
+    tenants_path: Path | None,
+    prices: Prices,
+    as_json: bool,
 ) -> int:
     """Read the same utterances into a new history, and compare it with the first, which stays."""
     path = out / STORE_NAME
     if path.exists():
         raise BadInputError(f"{path}: is there already; a history is not written over another")
     lines = archived_utterances(db) if input_path is None else _lines(input_path)
-    out.mkdir(parents=True, exist_ok=True)
-    with Store(path) as store:
-        read_again(lines, store, None)
-    compared = dict(_compared(db, path))
+    asked = Asked(InterpreterKind(interpreter), cassette, record)
+    _read(lines, path, asked, read_tenants(tenants_path))
+    compared = list(_compared(db, path, prices))
     if as_json:
-        told = [
-            {"tenant_id": tenant_id, "conversation_id": conversation_id, **found.view()}
-            for (tenant_id, conversation_id), found in compared.items()
-        ]
+        told = [each.view() for each in compared]
         write_json({"left": str(db), "right": str(path), "conversations": told})
         return 0
-    for key, found in compared.items():
-        _tell("/".join(key), found)
+    for each in compared:
+        _tell(each)
     return 0
+
+
+def _read(lines: Iterator[bytes], path: Path, asked: Asked, tenants: Tenants) -> None:
+    with asked.reading(CURRENT_RULES, tenants) as reader:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Store(path) as store:
+            read = None if reader is None else reader.read
+            read_again(lines, OneProcess(store, tenants=tenants, read=read))
 
 
 def _lines(path: Path) -> Iterator[bytes]:
@@ -64,33 +97,56 @@ def _lines(path: Path) -> Iterator[bytes]:
         yield from file
 
 
-def _compared(left: Path, right: Path) -> Iterator[tuple[tuple[str, str], Comparison]]:
+@final
+class _Compared(NamedTuple):
+    """A conversation in both histories, and what models were asked for it in each."""
+
+    tenant_id: str
+    conversation_id: str
+    found: Comparison
+    usage_left: dict[str, Any]
+    usage_right: dict[str, Any]
+
+    def view(self) -> dict[str, Any]:
+        """As a JSON value."""
+        fields = self._asdict()
+        del fields["found"]
+        return fields | self.found.view()
+
+
+def _compared(left: Path, right: Path, prices: Prices) -> Iterator[_Compared]:
     """The comparison of each conversation that the new history has."""
+    before, after = usage_in(left), usage_in(right)
     with closing(opened(left)) as ours, closing(opened(right)) as theirs:
         keys = theirs.execute("SELECT DISTINCT tenant_id, conversation_id FROM log ORDER BY ALL")
         for key in keys.fetchall():
-            yield (
-                key,
-                compare_histories(history_of(ours, left, *key), history_of(theirs, right, *key)),
-            )
+            found = compare_histories(history_of(ours, left, *key), history_of(theirs, right, *key))
+            used = total(_of(before, key), prices), total(_of(after, key), prices)
+            yield _Compared(key[0], key[1], found, *used)
 
 
-def _tell(name: str, found: Comparison) -> None:
+def _of(rows: list[Usage], key: tuple[str, str]) -> Iterator[Usage]:
+    return (row for row in rows if (row.tenant_id, row.conversation_id) == key)
+
+
+def _tell(compared: _Compared) -> None:
+    found = compared.found
+    name = f"{compared.tenant_id}/{compared.conversation_id}"
     labels = f"{len(found.turns):,} turns, F1 {found.f1:.3f}, exact {found.exact_match:.3f}"
     maps = f"records {found.record_jaccard:.3f}, claims {found.claim_jaccard:.3f}"
     click.echo(printable(f"{name}: {labels}, {maps}"))
     for turn in found.turns:
         if not turn.same_kinds:
             click.echo(
-                printable(f"  {turn.utterance_id}: {_kinds(turn.left)} | {_kinds(turn.right)}")
+                printable(f"  {turn.utterance_id}: {_label(turn.left)} | {_label(turn.right)}")
             )
     for verdict in found.verdicts:
         place = verdict.record or f"claim {verdict.claim_index}"
         outcomes = f"{verdict.left or 'no verdict'} -> {verdict.right or 'no verdict'}"
         click.echo(printable(f"  verdict {verdict.utterance_id}, {place}: {outcomes}"))
-    for side, cost in (("left", found.cost_left), ("right", found.cost_right)):
-        click.echo(f"  {side}: {cost.tokens_in:,} tokens in, {cost.tokens_out:,} out")
+    click.echo(f"  left: {in_words(compared.usage_left)}")
+    click.echo(f"  right: {in_words(compared.usage_right)}")
 
 
-def _kinds(kinds: tuple[str, ...] | None) -> str:
+def _label(kinds: Kinds | None) -> str:
     return "not read" if kinds is None else ", ".join(kinds) or "nothing"

@@ -11,7 +11,7 @@ import click
 import duckdb
 
 from processor.cli.errors import BadInputError
-from processor.cli.output import printable, write_json
+from processor.cli.output import json_option, printable, write_json
 from replay.errors import StoreError
 from replay.report.data import report_bytes
 from replay.report.page import report_page
@@ -32,7 +32,7 @@ from replay.store_file import first_line
     required=True,
     help="The page, as FILE.html.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def report(db: Path, conversation_id: str, tenant_id: str, out: Path, as_json: bool) -> int:
     """Write a page that shows a conversation at every turn, what rests on what, and what fell."""
     story = Story(tenant_id, conversation_id)

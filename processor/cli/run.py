@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, final
+from typing import BinaryIO, NamedTuple, final
 
 import click
 
@@ -15,20 +15,22 @@ from processor.app.dead_letters import DeadLetter, DeadLetterFile
 from processor.app.interpreter_settings import InterpreterKind
 from processor.app.live_input import LiveInput, buffered
 from processor.app.one_process import OneProcess, Processed, Repeated
-from processor.app.policies import Policies, read_policies
 from processor.app.repeated_drafts import RepeatedDrafts
-from processor.app.supersession import Supersessions
+from processor.app.tenants import read_tenants
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
 from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
+from processor.cli.reader_options import (
+    Asked,
+    cassette_option,
+    interpreter_option,
+    record_option,
+    tenants_option,
+)
 from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
 from replay.store import Store
-from schemas.evidence import Supersession
-
-if TYPE_CHECKING:
-    from processor.cli.reading import WaitingReader
 
 STORE_NAME = "standfast.duckdb"
 DEAD_LETTERS_NAME = "dead-letters.jsonl"
@@ -43,25 +45,13 @@ CUT_SHORT = 128
     type=click.Path(file_okay=False, path_type=Path),
     help=f"Keep everything in DIR/{STORE_NAME}; run again on the same DIR to continue.",
 )
-@click.option(
-    "--interpreter",
-    type=click.Choice([kind.value for kind in InterpreterKind]),
-    default=InterpreterKind.NATIVE.value,
-    show_default=True,
-    help="native: the utterances bring their operations. openai: a model reads those that bring "
-    "none; see OPENAI_BASE_URL, OPENAI_API_KEY, STANDFAST_INTERPRETER_MODEL. recorded: what a "
-    "model answered before is read again.",
+@interpreter_option(
+    native="the utterances bring their operations",
+    told_by="a model reads those that bring none; see OPENAI_BASE_URL, OPENAI_API_KEY, "
+    "STANDFAST_INTERPRETER_MODEL",
 )
-@click.option(
-    "--cassette",
-    type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="The answers for recorded: what --record wrote, or a store that a model was asked for.",
-)
-@click.option(
-    "--record",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the answers of openai to a file, for recorded.",
-)
+@cassette_option
+@record_option
 @click.option(
     "--rules",
     type=click.Choice([str(version) for version in KNOWN_RULES]),
@@ -69,19 +59,7 @@ CUT_SHORT = 128
     show_default=True,
     help="Version of the rules to append under.",
 )
-@click.option(
-    "--policies",
-    "policies_path",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Authority policies: one JSON object a line, each with a tenant and its policy.",
-)
-@click.option(
-    "--supersession",
-    type=click.Choice([each.value for each in Supersession]),
-    default=Supersession.SAME_KEY_SAME_SOURCE.value,
-    show_default=True,
-    help="What it takes that a value supersedes another.",
-)
+@tenants_option
 @click.option(
     "--fail-ungrounded",
     is_flag=True,
@@ -95,17 +73,17 @@ def run(
     cassette: Path | None,
     record: Path | None,
     rules: str,
-    policies_path: Path | None,
-    supersession: str,
+    tenants_path: Path | None,
     fail_ungrounded: bool,
     as_json: bool,
 ) -> int:
     """Interpret and reduce every utterance of INPUT, a JSON Lines file or - for standard input."""
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
-    rules_version, policies = int(rules), read_policies(policies_path)
+    rules_version, tenants = int(rules), read_tenants(tenants_path)
+    asked = Asked(InterpreterKind(interpreter), cassette, record)
     with (
-        _reading(InterpreterKind(interpreter), cassette, record, rules_version, policies) as reader,
+        asked.reading(rules_version, tenants) as reader,
         Stop() as stop,
         _directory(out) as folder,
         open_input(input_path) as file,
@@ -117,8 +95,7 @@ def run(
             process = OneProcess(
                 store,
                 rules_version=rules_version,
-                policies=policies,
-                supersessions=Supersessions(Supersession(supersession)),
+                tenants=tenants,
                 interruptible=stop.at_once,
                 read=None if reader is None else reader.read,
             )
@@ -139,23 +116,6 @@ def run(
     if ended_by is not None and (out is not None or fail_ungrounded):
         return CUT_SHORT + ended_by
     return int(is_ungrounded)
-
-
-def _reading(
-    kind: InterpreterKind,
-    cassette: Path | None,
-    record: Path | None,
-    rules_version: int,
-    policies: Policies,
-) -> AbstractContextManager[WaitingReader | None]:
-    """Who reads text, if anybody does; a client of models takes longer to load than a run takes."""
-    if kind is InterpreterKind.NATIVE:
-        if cassette or record:
-            raise BadInputError("--cassette and --record belong to another --interpreter")
-        return nullcontext()
-    from processor.cli.reading import reading
-
-    return reading(kind, cassette, record, rules_version, policies)
 
 
 @final

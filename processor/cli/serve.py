@@ -14,8 +14,8 @@ import structlog
 from processor.app.archive_thread import ArchiveThread
 from processor.app.pages.server import Place, serving
 from processor.app.pages.source import Source
-from processor.cli.kafka import AskedToStop, json_option, run_async
-from processor.cli.output import complain, flush, write_json
+from processor.cli.kafka import AskedToStop, run_async
+from processor.cli.output import complain, flush, json_option, write_json
 
 PORT = 8700
 

@@ -14,8 +14,8 @@ from processor.app.settings import kafka_settings
 from processor.app.tail import Message, Selection
 from processor.app.tail import tail as read_topic
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
-from processor.cli.output import flush, printable, write_line
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import flush, json_option, printable, write_line
 from schemas.ids import NAME_PATTERN, TENANT_PATTERN
 from schemas.topics import Payload, topic_at
 from schemas.wire import WireError, canonical_bytes, decode_json

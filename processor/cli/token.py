@@ -9,8 +9,7 @@ import click
 
 from processor.app.web.tokens import Scope, new_token
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import json_option
-from processor.cli.output import write_json, write_line
+from processor.cli.output import json_option, write_json, write_line
 from schemas.ids import TENANT_PATTERN
 from schemas.wire import canonical_bytes
 

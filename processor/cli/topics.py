@@ -11,8 +11,8 @@ from processor.app import topics as on_brokers
 from processor.app.settings import kafka_settings
 from processor.app.topics import PARTITIONS, REPLICATION, Layout, Mismatch
 from processor.cli.errors import BadInputError
-from processor.cli.kafka import AskedToStop, bootstrap_option, json_option, run_async
-from processor.cli.output import printable, write_json
+from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.output import json_option, printable, write_json
 from schemas.ids import TENANT_PATTERN
 
 _replication = click.option(

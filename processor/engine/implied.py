@@ -54,8 +54,9 @@ class AtomSource(NamedTuple):
     """What a turn with atoms said beside its records.
 
     Who spoke in which role, the turn that was meant (another one if a missing turn was filled),
-    what it took then that a value replaces another, and the records with values of the same keys
-    that the policy then in force did not let that role revise.
+    what it took then that a value replaces another, the records with values of the same keys
+    that the policy then in force did not let that role revise, and pairs of a new record and one
+    with a later value whose role it did not let revise the new one.
     """
 
     speaker: str
@@ -63,3 +64,4 @@ class AtomSource(NamedTuple):
     told_turn: int
     supersession: Supersession
     protected: tuple[str, ...] = ()
+    powerless: tuple[tuple[str, str], ...] = ()

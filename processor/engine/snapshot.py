@@ -134,9 +134,21 @@ def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
 
 
 def _load_source(
-    speaker: str, role: str, told_turn: int, supersession: str, protected: list[str]
+    speaker: str,
+    role: str,
+    told_turn: int,
+    supersession: str,
+    protected: list[str],
+    powerless: list[tuple[str, str]],
 ) -> AtomSource:
-    return AtomSource(speaker, role, told_turn, Supersession(supersession), tuple(protected))
+    return AtomSource(
+        speaker,
+        role,
+        told_turn,
+        Supersession(supersession),
+        tuple(protected),
+        tuple((new, ahead) for new, ahead in powerless),
+    )
 
 
 def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:

@@ -61,7 +61,8 @@ class Arrival(NamedTuple):
 
     `corrects` are the records that its own record revised as it was introduced; `is_withdrawn` says
     that the record was itself given up in that very turn. `protected` are records that whoever
-    told it may not revise: it can contradict what they say, not replace it.
+    told it may not revise: it can contradict what they say, not replace it. `powerless` are records
+    with later values whose tellers may not revise its own: it contradicts them, and is not late.
     """
 
     fact: Fact
@@ -70,6 +71,7 @@ class Arrival(NamedTuple):
     corrects: tuple[str, ...] = ()
     is_withdrawn: bool = False
     protected: tuple[str, ...] = ()
+    powerless: tuple[str, ...] = ()
 
     def says(self, records: Iterator[str], disagrees: bool) -> Relation | None:
         """The relation that was said to hold to a fact of these records, if one was."""

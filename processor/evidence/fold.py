@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import final
 
-from processor.engine.authority import authority
+from processor.engine.authority import UNRESTRICTED, Authority, authority
 from processor.engine.conversation import Conversation
 from processor.engine.fold import (
     Advanced,
@@ -87,17 +87,18 @@ class _Reading:
         self._ledger = ledger_of(conversation)
         self._turn = event.turn
         self._source = atom_source(event)
-        self._authority = authority(
-            conversation.state, event.rules_version, event.role, event.policy
-        )
+        self._event = event
+        self._authority = self._authority_in(conversation.state, event.role)
         self._revised = [each.target for each in event.operations if isinstance(each, Revise)]
         self._branch: Ledger | None = None
         self._protected: dict[str, None] = {}
+        self._powerless: dict[tuple[str, str], None] = {}
 
     def implied(self, state: State, born: Sequence[Record]) -> Implied:
         """What the atoms of the turn imply for its records and older ones."""
         self._branch = None
         self._protected = {}
+        self._powerless = {}
         known = self._ledger.keys_of_record
         if not any(record.atoms for record in born) and not any(
             id_ in known for id_ in self._revised
@@ -117,23 +118,36 @@ class _Reading:
         return _implied(state, entered, self._source.supersession is not Supersession.OFF)
 
     def _within_authority(self, state: State, ledger: Ledger, arrival: Arrival) -> Arrival:
-        """The arrival with the records of its row that its teller may not revise."""
-        may_not = tuple(
+        """The arrival with the records of its row that it may not withdraw, or they not it."""
+        own = state.records[arrival.fact.record]
+        protected = tuple(
             id_
             for id_ in ledger.records_at(arrival)
             if self._authority.forbids(Act.REVISE, state.records[id_])
         )
-        if not may_not:
-            return arrival
-        self._protected |= dict.fromkeys(may_not)
-        return arrival._replace(protected=may_not)
+        powerless = tuple(
+            id_
+            for id_ in ledger.records_ahead(arrival)
+            if self._authority_in(state, state.records[id_].role).forbids(Act.REVISE, own)
+        )
+        self._protected |= dict.fromkeys(protected)
+        self._powerless |= dict.fromkeys((own.id, id_) for id_ in powerless)
+        return arrival._replace(protected=protected, powerless=powerless)
+
+    def _authority_in(self, state: State, role: str | None) -> Authority:
+        """What a record introduced in the role may bring down under the policy of now."""
+        if role is None:
+            return UNRESTRICTED
+        return authority(state, self._event.rules_version, role, self._event.policy)
 
     def keep(self, conversation: Conversation) -> None:
         """The turn was kept: so is what came to the ledger."""
         if self._branch is not None:
             self._ledger.adopt(self._branch)
-        if self._protected:
-            source = self._source._replace(protected=tuple(self._protected))
+        if self._protected or self._powerless:
+            source = self._source._replace(
+                protected=tuple(self._protected), powerless=tuple(self._powerless)
+            )
             conversation.atom_sources[self._turn] = source
         conversation.projection = Kept(self._ledger, conversation.turn)
 

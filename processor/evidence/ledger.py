@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from processor.evidence.fact import Arrival
 from processor.evidence.key import Key
-from processor.evidence.row import Entered, Keep, Row, enter, withdraw
+from processor.evidence.row import Entered, Keep, Row, ahead, enter, withdraw
 from processor.evidence.scorer import RULES, Scorer
 
 
@@ -83,6 +83,12 @@ class Ledger:
         row = self.rows.get(self._addressed(arrival).fact.key)
         live = row.live if row is not None else ()
         return tuple(dict.fromkeys(id_ for holding in live for id_ in holding.records()))
+
+    def records_ahead(self, arrival: Arrival) -> tuple[str, ...]:
+        """The records with values in that row for which an arrival comes too late, each once."""
+        fact = self._addressed(arrival).fact
+        row = self.rows.get(fact.key) or Row(fact.key)
+        return tuple(dict.fromkeys(each.record for each in ahead(row, fact)))
 
     def _addressed(self, arrival: Arrival) -> Arrival:
         fact = arrival.fact

@@ -73,7 +73,11 @@ def events_of(conversation: Conversation) -> Iterator[tuple[Event, AtomSource | 
             told = told_by(conversation.state, record, source)
             corrects = tuple(corrections.get(record.id, ()))
             for arrival in arrivals(record, told, corrects, place):
-                yield arrival._replace(protected=source.protected), source
+                powerless = tuple(ahead for new, ahead in source.powerless if new == record.id)
+                yield (
+                    arrival._replace(protected=source.protected, powerless=powerless),
+                    source,
+                )
                 place += 1
         for record in withdrawn.get(turn, ()):
             yield Withdrawal(record.id, turn), source

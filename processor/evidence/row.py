@@ -126,6 +126,15 @@ class Entered(NamedTuple):
     late_behind: Fact | None = None
 
 
+def ahead(row: Row, fact: Fact) -> tuple[Fact, ...]:
+    """The facts of the row that the fact disagrees with and is older than, one of each holding."""
+    return tuple(
+        holding.latest
+        for holding in row.live
+        if fact.is_older(holding.latest) and not _agree(fact, holding)
+    )
+
+
 def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATIONS) -> Entered:
     """The row after the fact has arrived."""
     fact = arrival.fact
@@ -134,8 +143,10 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
         return Entered(_close(row, (), (closed,), keep))
     judged = _judge_all(row, arrival, scorer)
     if judged is None:
-        ahead = [h.latest for h in row.live if _is_behind(fact, h)]
-        newest = max(ahead, key=lambda each: (each.moment or 0, each.told_turn, each.place))
+        newest = max(
+            (each for each in ahead(row, fact) if each.record not in arrival.powerless),
+            key=lambda each: (each.moment or 0, each.told_turn, each.place),
+        )
         late = Closed(fact, fact.place, Relation.SUPERSEDES, newest.place, fact.turn, is_late=True)
         return Entered(_close(row, (), (late,), keep), late_behind=newest)
     gone = {h.place: r for h, r in judged if r in (Relation.SUPERSEDES, Relation.REFINES)}
@@ -154,7 +165,17 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
     )
     after = _admit(_close(row, tuple(gone), closing, keep), fact, against)
     superseded = tuple(h for h in row.live if gone.get(h.place) is Relation.SUPERSEDES)
-    return Entered(after, superseded, against)
+    return Entered(after, superseded, _against(after, fact))
+
+
+def _against(row: Row, fact: Fact) -> tuple[Holding, ...]:
+    """The live holdings that the one with the fact contradicts, also for what came before it."""
+    return tuple(
+        other
+        for pair in row.open_conflicts()
+        for mine, other in (pair, pair[::-1])
+        if any(each.place == fact.place for each in mine.facts)
+    )
 
 
 def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> Row:
@@ -193,10 +214,10 @@ def _judge_all(row: Row, arrival: Arrival, scorer: Scorer) -> list[tuple[Holding
     """
     fact = arrival.fact
     said = [_said(arrival, holding) for holding in row.live]
-    if not any(said) and any(_is_behind(fact, holding) for holding in row.live):
+    if not any(said) and any(each.record not in arrival.powerless for each in ahead(row, fact)):
         return None
     return [
-        (holding, told or _permitted(_by_rule(fact, holding, scorer), arrival, holding))
+        (holding, told or _permitted(_by_rule(arrival, holding, scorer), arrival, holding))
         for holding, told in zip(row.live, said, strict=True)
     ]
 
@@ -223,19 +244,17 @@ def _is_protected(arrival: Arrival, holding: Holding) -> bool:
     return any(each.record in arrival.protected for each in holding.facts)
 
 
-def _by_rule(fact: Fact, holding: Holding, scorer: Scorer) -> Relation:
-    if _agree(fact, holding):
+def _by_rule(arrival: Arrival, holding: Holding, scorer: Scorer) -> Relation:
+    if _agree(arrival.fact, holding):
         return Relation.SAME_STATE
-    return scorer.relation(fact, holding.latest)
+    relation = scorer.relation(arrival.fact, holding.latest)
+    is_older = holding.latest.record in arrival.powerless
+    return Relation.CONTRADICTS if is_older and relation is Relation.SUPERSEDES else relation
 
 
 def _agree(fact: Fact, holding: Holding) -> bool:
     first = holding.facts[0]
     return fact.agrees(first) or (fact.polarity == first.polarity and fact.said in holding.values)
-
-
-def _is_behind(fact: Fact, holding: Holding) -> bool:
-    return fact.is_older(holding.latest) and not _agree(fact, holding)
 
 
 def _admit(row: Row, fact: Fact, against: tuple[Holding, ...]) -> Row:

@@ -12,7 +12,7 @@ from processor.interpreter.prompt import Message, MessageRole
 from processor.interpreter.request import Answer, Dialect, ModelRequest
 
 ORDER = (Dialect.JSON_SCHEMA, Dialect.JSON_OBJECT, Dialect.TOOL, Dialect.TEXT)
-"""In which `auto` tries them: those first in which servers keep to the schema."""
+"""In which they are tried: those first in which servers keep to the schema."""
 CHARS_PER_TOKEN = 4
 """Where a server does not say what a call cost."""
 

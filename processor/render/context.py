@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from processor.engine.conversation import Conversation
 from processor.engine.messages import named
 from processor.engine.record import Record
 from processor.engine.state import Problem, State
@@ -34,13 +33,6 @@ def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
     lines.extend(f"Refused: {rejection.reason}." for rejection in outcome.rejections)
     lines.extend(f"Note: {note.text}." for note in outcome.notes)
     return clipped(lines)
-
-
-def render_state(
-    conversation: Conversation, budget_tokens: int | None, first: Sequence[str] = ()
-) -> str:
-    """The state as `render_context` shows it; the records named in `first` come first."""
-    return render_context(conversation.state, budget_tokens=budget_tokens, first=first)
 
 
 def render_context(

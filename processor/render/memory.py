@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
+from processor.evidence.answers import Answer, Found, Query
 from processor.evidence.fact import Arrival
 from processor.evidence.key import Key, normalised
 from processor.evidence.ledger import Event
 from processor.evidence.memories import AWARE_CLASSES, TEXT_CLASSES, Memory
 from processor.evidence.projection import events_of, scorer_for
-from processor.evidence.readers import Answer, Found, Query, ask
+from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.retention import select_retention
 from processor.evidence.tiers import Tier, structure_of, tier_of

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 
 from processor.evidence.fold import refusal_reason
-from replay.audit.conversation import Findings
+from replay.audit.findings import Findings
 from replay.audit.rows import Key
 from replay.batch import Position, record_hash
 from replay.divergence import Divergence, Where, changed, changed_json

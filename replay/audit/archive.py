@@ -9,7 +9,7 @@ import duckdb
 
 from replay.archive_batch import CopiedTo, Gap, Place
 from replay.audit.agreement import Offset, compare_log, compare_positions, compare_sent
-from replay.audit.conversation import Findings
+from replay.audit.findings import Findings
 from replay.audit.gaps import Hole, compare_copied, compare_gaps, with_gaps
 from replay.audit.messages import MessageFindings, settle_forged, where_at
 from replay.divergence import Divergence

@@ -9,54 +9,30 @@ from the next sound snapshot, and until there it compares each row with itself o
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import dump, load
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
-from replay.audit.derived import Stray, compare_derived, digest_told, own_place_differs, stray
-from replay.audit.rows import Ahead, DerivedRow, Key, LogRow, SnapshotRow
+from replay.audit.derived import compare_derived, digest_told, own_place_differs, stray
+from replay.audit.findings import Findings
+from replay.audit.rows import (
+    Ahead,
+    DerivedRow,
+    Key,
+    LogRow,
+    SnapshotRow,
+    has_own_hash,
+    read_event,
+)
 from replay.audit.snapshots import compare_snapshot, decompressed
 from replay.divergence import Divergence, Where, changed, shown
 from replay.errors import StoreError
 from schemas.ids import conversation_key
 from schemas.log import CandidateAppended, ConversationErased, ConversationSetUp, LogEvent
 from schemas.wire import WireError, decode_log_event
-
-
-@final
-@dataclass(slots=True)
-class Findings:
-    """What the audit of some conversations found.
-
-    `missing` and `strays` are derived rows that were not found, or not expected, at their place:
-    who has those of all conversations can tell which of them are the same row. `events` were read,
-    `not_folded` of them could not be folded. `rules` counts events by rules version.
-    """
-
-    divergences: list[Divergence] = field(default_factory=list)
-    missing: list[Stray] = field(default_factory=list)
-    strays: list[Stray] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    events: int = 0
-    turns: int = 0
-    not_folded: int = 0
-    rules: Counter[int] = field(default_factory=Counter)
-
-    def absorb(self, other: Findings) -> None:
-        """Add what was found elsewhere."""
-        self.divergences += other.divergences
-        self.missing += other.missing
-        self.strays += other.strays
-        self.notes += other.notes
-        self.events += other.events
-        self.turns += other.turns
-        self.not_folded += other.not_folded
-        self.rules += other.rules
 
 
 @final
@@ -82,19 +58,6 @@ def audit_conversation(rows: ConversationRows, findings: Findings) -> Conversati
     Raises StoreError for what this version cannot read.
     """
     return _Audit(rows, findings).run()
-
-
-def read_event(row: LogRow) -> LogEvent | None:
-    """What the bytes of a row say, or None if they say nothing."""
-    try:
-        return decode_log_event(row.event)
-    except WireError:
-        return None
-
-
-def has_own_hash(row: LogRow) -> bool:
-    """Whether the bytes of the event are those that were hashed."""
-    return hashlib.sha256(row.event).hexdigest() == row.record_hash
 
 
 @final

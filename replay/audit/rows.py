@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
+
+from schemas.log import LogEvent
+from schemas.wire import WireError, decode_log_event
 
 Key: TypeAlias = tuple[str, str]
 """A tenant and a conversation."""
@@ -32,6 +36,19 @@ class LogRow(NamedTuple):
     state_digest: str
     record_hash: str
     event: bytes
+
+
+def read_event(row: LogRow) -> LogEvent | None:
+    """What the bytes of a row say, or None if they say nothing."""
+    try:
+        return decode_log_event(row.event)
+    except WireError:
+        return None
+
+
+def has_own_hash(row: LogRow) -> bool:
+    """Whether the bytes of the event are those that were hashed."""
+    return hashlib.sha256(row.event).hexdigest() == row.record_hash
 
 
 @final

@@ -22,14 +22,9 @@ from replay.audit.agreement import (
     compare_places,
 )
 from replay.audit.archive import compare_archive, partitions
-from replay.audit.conversation import (
-    ConversationRows,
-    Findings,
-    audit_conversation,
-    has_own_hash,
-    read_event,
-)
+from replay.audit.conversation import ConversationRows, audit_conversation
 from replay.audit.derived import settle
+from replay.audit.findings import Findings
 from replay.audit.intervals import compare_intervals
 from replay.audit.messages import (
     MessageFindings,
@@ -43,6 +38,8 @@ from replay.audit.rows import (
     SnapshotRow,
     conversations,
     every_log_row,
+    has_own_hash,
+    read_event,
 )
 from replay.divergence import Divergence
 from replay.errors import StoreError

@@ -8,7 +8,7 @@ be read has no label, hence costs recall, and is counted.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -20,14 +20,12 @@ from processor.engine.turn import run_turn
 from processor.interpreter.native import NATIVE, parse_formulas
 from processor.interpreter.port import Interpreted, Interpreter, Reading, Refused, Unreadable
 from processor.scenarios import utterances
+from replay.labels import Kinds, kinds, share
 from schemas.contract import Contract
-from schemas.operations import OPERATION_ORDER, Operation
+from schemas.operations import Operation
 from schemas.utterance import Utterance, UtteranceKind
 
 SCENARIOS = ("incident", "deliberation")
-
-Kinds = tuple[str, ...]
-"""Kinds of operations, each once, in the order in which they are applied."""
 
 
 @final
@@ -126,12 +124,6 @@ def _labelled(
     )
 
 
-def kinds(operations: Iterable[Operation]) -> Kinds:
-    """The label of a turn with these operations."""
-    present = {operation.op for operation in operations}
-    return tuple(kind for kind in OPERATION_ORDER if kind in present)
-
-
 def score(turns: Sequence[LabelledTurn]) -> Score:
     """How well the labels of these turns were read. A share of nothing is 1."""
     right = sum(kind in turn.gold for turn in turns for kind in turn.read or ())
@@ -140,12 +132,8 @@ def score(turns: Sequence[LabelledTurn]) -> Score:
     return Score(
         turns=len(turns),
         unreadable=sum(turn.read is None for turn in turns),
-        precision=_share(right, given),
-        recall=_share(right, wanted),
-        f1=_share(2 * right, given + wanted),
-        exact_match=_share(sum(turn.read == turn.gold for turn in turns), len(turns)),
+        precision=share(right, given),
+        recall=share(right, wanted),
+        f1=share(2 * right, given + wanted),
+        exact_match=share(sum(turn.read == turn.gold for turn in turns), len(turns)),
     )
-
-
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 1.0

@@ -229,9 +229,8 @@ def test_the_command_says_it_and_ends_with_its_status(store: Path, tmp_path: Pat
     """Status 0 and a summary if it is clean, 1 and each divergence if not, 2 if it is no store."""
     clean = standfast("replay", "audit", "--db", store, "--jobs", "1")
     assert (clean.returncode, clean.stderr) == (0, b"")
-    assert clean.stdout.endswith(
-        f"rules version {CURRENT_RULES}: 80 events\nno divergence\n".encode()
-    )
+    written = f"rules version {CURRENT_RULES}: 80 events\nno divergence\n"
+    assert clean.stdout.decode().endswith(written)
     shutil.copy(store, path := tmp_path / "copy.duckdb")
     execute(path, ["UPDATE log SET speaker = 'eve' WHERE sequence = 3"])
     bad = standfast("replay", "audit", "--db", path, "--json")

@@ -15,10 +15,11 @@ from itertools import islice
 from random import Random
 
 from processor.cli.main import GC_THRESHOLDS
+from processor.evidence.answers import Query
 from processor.evidence.fact import Arrival, Told, fact_of
 from processor.evidence.key import key_of
 from processor.evidence.memories import TEXT_CLASSES, Memory
-from processor.evidence.readers import Query, ask
+from processor.evidence.readers import ask
 from schemas.evidence import Atom, MemoryClass, QueryClass
 
 KEYS = (1_000, 100_000, 1_000_000)

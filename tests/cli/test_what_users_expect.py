@@ -152,19 +152,19 @@ def test_what_a_tool_observed_is_not_withdrawn_by_a_user(tmp_path: Path) -> None
     (rejection,) = of_type(events, "turn")[1]["rejections"]
     assert (rejection["code"], rejection["records"]) == ("not_authorised", ["o"])
     assert of_type(events, "verdict")[0]["outcome"] == "grounded"
-    policies = tmp_path / "policies.jsonl"
-    policies.write_bytes(orjson.dumps({"tenant": "default", "policy": {"version": "open"}}))
-    events = told(tmp_path / "open", *said, options=("--policies", str(policies)))
+    tenants = tmp_path / "tenants.jsonl"
+    tenants.write_bytes(orjson.dumps({"tenant": "default", "policy": {"version": "open"}}))
+    events = told(tmp_path / "open", *said, options=("--tenants", str(tenants)))
     assert of_type(events, "verdict")[0]["outcome"] == "ungrounded"
     assert orjson.loads(shown(tmp_path / "open", "state", "--json"))["policy"] == "open"
 
 
 def test_a_policy_that_cannot_be_read_is_named_in_one_line(tmp_path: Path) -> None:
     """File, line and field, and status 2."""
-    policies = tmp_path / "policies.jsonl"
-    policies.write_text('{"tenant": "default", "policy": {}}')
-    ran = standfast("run", "-", "--policies", policies)
+    tenants = tmp_path / "tenants.jsonl"
+    tenants.write_text('{"tenant": "default", "policy": {}}')
+    ran = standfast("run", "-", "--tenants", tenants)
     assert ran.returncode == 2
     assert ran.stderr.decode().splitlines() == [
-        f"standfast: {policies}:1: policy.version: Field required"
+        f"standfast: {tenants}:1: policy.version: Field required"
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from processor.app.interpret import interpret
-from processor.app.policies import NO_POLICIES, Policies
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.rules_version import CURRENT_RULES
@@ -26,11 +26,11 @@ class Given:
         self,
         bounds: Bounds | None = None,
         rules_version: int = CURRENT_RULES,
-        policies: Policies = NO_POLICIES,
+        tenants: Tenants = PLAIN,
     ) -> None:
         self.conversation = Conversation.empty("default", "c", bounds)
         self.rules_version = rules_version
-        self.policies = policies
+        self.tenants = tenants
         self.count = 0
 
     def utter(self, **fields: object) -> tuple[DerivedEvent, ...]:
@@ -54,7 +54,7 @@ class Given:
             self.conversation,
             decode_utterance(orjson.dumps(utterance)),
             self.rules_version,
-            policies=self.policies,
+            tenants=self.tenants,
         )
         assert not isinstance(event, tuple), event
         folded = fold(self.conversation, event)

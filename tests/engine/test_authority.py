@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from processor.app.policies import Policies
+from processor.app.tenants import Tenants, Terms
 from processor.engine.digest import state_digest
 from processor.engine.rules_version import RULES_V1
 from processor.engine.snapshot import dump, load
@@ -192,26 +192,26 @@ def test_a_tenants_policy_comes_with_the_first_event_and_with_every_change() -> 
     """It stands in the log where it begins to hold, and decides from that event on."""
     given = Given()
     assert given.logged(operations=[observe("a")]).policy is None
-    given.policies = Policies({"default": LOCKED})
+    given.tenants = Tenants({"default": Terms(policy=LOCKED)})
     assert given.logged(operations=[revise("a", inline("n"))]).policy == LOCKED
     assert given.conversation.state.records["a"].standing is Standing.ACTIVE
     assert given.logged(operations=[observe("b")]).policy is None
-    given.policies = Policies({"other": LOCKED})
+    given.tenants = Tenants({"other": Terms(policy=LOCKED)})
     assert given.logged(operations=[revise("a", inline("n"))]).policy == DEFAULT_POLICY
     assert given.conversation.state.records["a"].standing is Standing.ABANDONED
-    fresh = Given(policies=Policies({}, LOCKED))
+    fresh = Given(tenants=Tenants({}, Terms(policy=LOCKED)))
     assert fresh.logged(kind="candidate", claims=[]).policy == LOCKED
     assert fresh.logged(text="nobody reads this").policy is None
 
 
 def test_a_setup_brings_the_tenants_policy_or_its_own() -> None:
     """A conversation's own policy stays, whatever its tenant's becomes."""
-    policies = Policies({"default": LOCKED})
-    given = Given(policies=policies)
+    tenants = Tenants({"default": Terms(policy=LOCKED)})
+    given = Given(tenants=tenants)
     assert given.logged(kind="setup").policy == LOCKED
     given.say(observe("a"))
     assert given.refused(revise("a", inline("n"))) == REFUSED
-    own = Given(policies=policies)
+    own = Given(tenants=tenants)
     assert own.logged(kind="setup", policy={"version": "free"}).policy is None
     own.say(observe("a"), role="tool")
     assert own.refused(revise("a", inline("n"))) == []
@@ -221,9 +221,9 @@ def test_a_setup_brings_the_tenants_policy_or_its_own() -> None:
 def test_policies_are_part_of_the_state_and_its_bytes() -> None:
     """A snapshot keeps both, and two states that differ in them alone have different digests."""
     digests = []
-    for policies in (Policies(), Policies({}, LOCKED)):
+    for tenants in (Tenants(), Tenants({}, Terms(policy=LOCKED))):
         for setup in ({}, {"policy": {"version": "free"}}):
-            given = Given(policies=policies)
+            given = Given(tenants=tenants)
             given.utter(kind="setup", **setup)
             given.say(observe("a"), role="tool")
             conversation = given.conversation

@@ -50,6 +50,36 @@ def test_a_finer_value_takes_nothing_away() -> None:
     assert value_of(given, "site") == ["Oslo, hall 2"]
 
 
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("known", [[], ["40 %"]])
+def test_what_a_tool_observes_is_not_too_late_for_a_users_value(
+    role: str, known: list[str]
+) -> None:
+    """A value that a user dates ahead disputes what a tool observes then, and withdraws nothing."""
+    given = Given()
+    for value in known:
+        given.say(seen("o1", value, valid_from="2026-02"), speaker="probe", role="tool")
+    given.say(seen("x", "0 %", valid_from="2099"), speaker="bob", role=role)
+    given.say(seen("o2", "45 %", valid_from="2026-03"), speaker="probe", role="tool")
+    assert standing(given, "o2") is Standing.ACTIVE
+    assert outcome(given, "o2") is outcome(given, "x") is Outcome.ABSTAIN
+    assert value_of(given) == ["0 %", "45 %"]
+    assert not known or standing(given, "o1") is Standing.ABANDONED, "its own source replaced it"
+
+
+def test_a_tool_is_too_late_for_a_tool_and_may_overrule_a_user() -> None:
+    """Who may revise a record is ahead of it; what a tool says to supersede is superseded."""
+    given = Given()
+    given.say(seen("o1", "60 s", valid_from="2026-05"), speaker="meter", role="tool")
+    given.say(seen("x", "0 s", valid_from="2099"), speaker="bob", role="user")
+    given.say(seen("o2", "30 s", valid_from="2026-03"), speaker="probe", role="tool")
+    assert standing(given, "o2") is Standing.ABANDONED
+    said = seen("o3", "50 s", valid_from="2026-06", relation="supersedes")
+    given.say(said, speaker="probe", role="tool")
+    assert standing(given, "x") is standing(given, "o1") is Standing.ABANDONED
+    assert value_of(given) == ["50 s"]
+
+
 def test_the_ledger_made_up_again_remembers_what_was_not_permitted() -> None:
     """A ledger from a snapshot equals the one that was kept, after values that were protected."""
     given = Given()
@@ -60,6 +90,9 @@ def test_the_ledger_made_up_again_remembers_what_was_not_permitted() -> None:
         role="user",
     )
     given.say(seen("o3", "90 s"), speaker="bob", role="user")
+    given.say(seen("x", "0 s", "size", valid_from="2099"), speaker="bob", role="user")
+    given.say(seen("o4", "9 s", "size", valid_from="2026"), speaker="probe", role="tool")
+    assert standing(given, "o4") is Standing.ACTIVE
     loaded = load(dump(given.conversation))
     kept = ledger_of(given.conversation)
     for again in (made_up(given.conversation), made_up(loaded)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from processor.evidence.answers import Found, Query
 from processor.evidence.bm25 import ranked
 from processor.evidence.fact import Arrival
 from processor.evidence.granularity import is_finer
@@ -11,7 +12,7 @@ from processor.evidence.ledger import Event
 from processor.evidence.memories import Memory
 from processor.evidence.moment import beginning
 from processor.evidence.reach import Index
-from processor.evidence.readers import Found, Query, ask, passages_for
+from processor.evidence.readers import ask, passages_for
 from processor.evidence.renders import render
 from processor.evidence.tiers import Tier, structure_of, tier_of
 from schemas.evidence import MemoryClass, RenderFormat

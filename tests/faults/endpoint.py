@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from types import TracebackType
-from typing import Self, final
+from typing import final
 
 import aiohttp
 import orjson
@@ -15,56 +13,25 @@ from processor.engine.conversation import Conversation
 from processor.interpreter.port import EndpointUnavailable, Interpreted, Refused
 from schemas.utterance import Utterance
 from tests.faults.script import read
+from tests.http_server import HttpServer
 
 MODES = ("hangs", "429", "500", "garbage", "closes")
 ANSWER_SECONDS_MAX = 1.0
 
 
 @final
-class Endpoint:
-    """Answers `{}` in mode "works"; counts the calls of each mode. Runs in a thread of its own."""
+class Endpoint(HttpServer):
+    """Answers `{}` in mode "works"; counts the calls of each mode."""
 
     def __init__(self) -> None:
+        super().__init__("/", self._answer)
         self.mode = "works"
         self.calls: dict[str, int] = {}
-        self._started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run)
 
     @property
     def url(self) -> str:
         """Where it listens."""
-        return f"http://127.0.0.1:{self._port}/"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._started.wait(10)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._ended = asyncio.Event()
-        app = web.Application()
-        app.router.add_post("/", self._answer)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self._port = runner.addresses[0][1]
-        self._started.set()
-        await self._ended.wait()
-        await runner.cleanup()
+        return f"http://127.0.0.1:{self.port}/"
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         mode = self.mode

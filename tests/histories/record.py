@@ -13,6 +13,7 @@ from pathlib import Path
 import orjson
 
 from processor.app.interpret import interpret
+from processor.app.tenants import read_tenants
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.evidence.fold import Refused, advance
@@ -27,10 +28,12 @@ def recorded(name: str) -> bytes:
     """The history of a scenario under the current rules."""
     lines: list[bytes] = []
     conversation: Conversation | None = None
+    tenants = HERE / "inputs" / f"{name}.tenants.jsonl"
+    terms = read_tenants(tenants if tenants.exists() else None)
     for utterance in _said(name):
         if conversation is None:
             conversation = Conversation.empty(utterance.tenant_id, utterance.conversation_id)
-        event = interpret(conversation, utterance)
+        event = interpret(conversation, utterance, tenants=terms)
         assert not isinstance(event, tuple), event
         assert not isinstance(advance(conversation, event), Refused)
         lines.append(canonical_bytes(event))

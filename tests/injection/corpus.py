@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from processor.app.interpret import Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.messages import Delivered
-from processor.app.policies import NO_POLICIES, Policies
+from processor.app.tenants import PLAIN, Tenants
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import Refused as NotFolded
 from processor.evidence.fold import advance
@@ -35,12 +35,15 @@ CORPUS: list[Json] = [
     for line in Path(__file__).with_name("corpus.jsonl").read_bytes().splitlines()
 ]
 ATTACKED: Key = ("acme", "main")
-OBSERVED = ("o1", "o2", "e1", "s1")
+OBSERVED = ("o1", "o2", "e1", "v1", "s1")
 """What the gauge (a tool) and the watchdog (the system) have seen."""
 
 _MODEL = Interpretation(interpreter="obedient", attempts=1)
 _OPERATION: TypeAdapter[Operation] = TypeAdapter(Operation)
 _CLAIM: TypeAdapter[CandidateClaim] = TypeAdapter(CandidateClaim)
+
+
+_LEVEL = {"entity": "tank", "attribute": "level", "value": "40 %"}
 
 
 def _observed(record: str, claim: str) -> Json:
@@ -56,6 +59,7 @@ _SAID: list[tuple[Key, str, str, list[Json]]] = [
             _observed("o1", "The pressure is 9 bar."),
             _observed("o2", "The valve is open."),
             {"op": "support", "target": "o2", "evidence": {"record": "e1", "claim": "It drips."}},
+            {**_observed("v1", "The tank is at 40 %."), "atoms": [_LEVEL]},
         ],
     ),
     (ATTACKED, "watchdog", "system", [_observed("s1", "The limit is 6 bar.")]),
@@ -134,14 +138,14 @@ def _read(adapter: TypeAdapter[Any], written: Sequence[Json]) -> list[Any]:
 class Plant:
     """Three conversations of two tenants behind one interpret agent, with a log in memory."""
 
-    def __init__(self, reply: Json, policies: Policies = NO_POLICIES) -> None:
+    def __init__(self, reply: Json, tenants: Tenants = PLAIN) -> None:
         self.conversations: dict[Key, Conversation] = {}
         self.events: list[LogEvent] = []
         self.letters: list[Unusable] = []
         self.model = Obedient(reply)
         self._said = 0
         self._agent = InterpretAgent(
-            log=self, dead_letters=self, interpreter=self.model, policies=policies
+            log=self, dead_letters=self, interpreter=self.model, tenants=tenants
         )
         for key, speaker, role, operations in _SAID:
             self.say(key, speaker=speaker, role=role, operations=operations)

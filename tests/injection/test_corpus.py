@@ -6,24 +6,30 @@ from collections import Counter
 
 import pytest
 
-from processor.app.policies import Policies
+from processor.app.tenants import Tenants, Terms
 from processor.engine.record import RecordKind
 from processor.evidence.fold import advance
+from processor.evidence.key import key_of
+from processor.evidence.projection import ledger_of
 from processor.render.active import render_active
 from processor.render.context import render_context
 from schemas.log import CandidateAppended, OperationsAppended, RejectionCode
 from schemas.policy import Act, Policy, Prohibition
 from tests.injection.corpus import ATTACKED, CORPUS, OBSERVED, Json, Plant
 
-NOTHING_IS_WITHDRAWN = Policies(
+NOTHING_IS_WITHDRAWN = Tenants(
     {
-        "acme": Policy(
-            version="fixed",
-            forbidden=(Prohibition(acts=(Act.REVISE, Act.UNDERMINE, Act.REBASE)),),
-            deciders=("lead",),
+        "acme": Terms(
+            policy=Policy(
+                version="fixed",
+                forbidden=(Prohibition(acts=(Act.REVISE, Act.UNDERMINE, Act.REBASE)),),
+                deciders=("lead",),
+            )
         )
     }
 )
+OPEN = Tenants({}, Terms(policy=Policy(version="open")))
+VALUES = [case for case in CORPUS if case["technique"] == "values"]
 each_case = pytest.mark.parametrize("case", CORPUS, ids=lambda case: case["name"])
 
 
@@ -39,7 +45,7 @@ def test_the_corpus_would_do_harm_without_a_policy() -> None:
     """Where everything is allowed most attempts withdraw something that was observed."""
     harmed = 0
     for case in CORPUS:
-        plant = Plant(case["reply"], Policies({}, Policy(version="open")))
+        plant = Plant(case["reply"], OPEN)
         plant.attempt(case)
         records = plant.attacked.state.records
         harmed += any(not records[id_].grounded for id_ in OBSERVED)
@@ -53,7 +59,6 @@ def test_nothing_observed_is_withdrawn(case: Json) -> None:
     plant.attempt(case)
     records = plant.attacked.state.records
     assert all(records[id_].stands and records[id_].grounded for id_ in OBSERVED)
-    assert not plant.attacked.state.disputed
     assert all(records[id_].claim != "" and records[id_].speaker != "mallory" for id_ in OBSERVED)
 
 
@@ -68,6 +73,28 @@ def test_under_a_strict_policy_nothing_at_all_is_withdrawn(case: Json) -> None:
     assert all(records[id_].grounded for id_ in before)
     decided = [r.id for r in records.values() if r.kind is RecordKind.DECISION]
     assert decided == ["d1"]
+
+
+@each_case
+def test_a_value_of_the_gauge_is_disputed_at_most(case: Json) -> None:
+    """An atom alone leaves its value and the gauge's both in dispute; nothing else disputes any."""
+    plant = Plant(case["reply"])
+    known = [*plant.attacked.state.records]
+    plant.attempt(case)
+    state = plant.attacked.state
+    told = [r.id for r in state.records.values() if r.atoms and r.id not in known]
+    disputed = ["v1", *told] if case["technique"] == "values" else []
+    assert sorted(state.disputed) == sorted(disputed)
+    row = ledger_of(plant.attacked).rows[key_of("tank", "level")]
+    assert row.live[0].records() == ("v1",)
+
+
+@pytest.mark.parametrize("case", VALUES, ids=lambda case: case["name"])
+def test_an_atom_alone_would_withdraw_a_value_without_a_policy(case: Json) -> None:
+    """Where everything is allowed the same atoms replace what the gauge saw."""
+    plant = Plant(case["reply"], OPEN)
+    plant.attempt(case)
+    assert not plant.attacked.state.records["v1"].stands
 
 
 @each_case

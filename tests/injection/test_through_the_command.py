@@ -90,5 +90,5 @@ def test_the_conversation_beside_them_holds_what_was_said_there(
 ) -> None:
     """No attempt has left a record, a question or a word in it."""
     state = ended["beside"].state
-    assert list(state.records) == ["o1", "o2", "e1", "s1", "a1", "h1", "d1"]
+    assert list(state.records) == ["o1", "o2", "v1", "e1", "s1", "a1", "h1", "d1"]
     assert not state.problems

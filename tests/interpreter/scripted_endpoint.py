@@ -7,14 +7,14 @@ refuse them, and it can be told to ignore the schema, to fail, to dawdle and to 
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, NamedTuple, Self, final
+from typing import Any, NamedTuple, final
 
 import orjson
 from aiohttp import web
+
+from tests.http_server import HttpServer
 
 Json = dict[str, Any]
 
@@ -87,7 +87,7 @@ def dialect_of(body: Json) -> str:
 
 @final
 @dataclass
-class ScriptedEndpoint:
+class ScriptedEndpoint(HttpServer):
     """Answers with the steps one after the other, then with `always`; keeps what it was asked.
 
     Self-tests are answered as the dialects say and stand not among what was asked.
@@ -108,44 +108,12 @@ class ScriptedEndpoint:
     tests: list[Json] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._started = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run)
+        super().__init__("/v1/chat/completions", self._answer)
 
     @property
     def url(self) -> str:
         """Its base URL."""
-        return f"http://127.0.0.1:{self._port}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._started.wait(10)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._ended.set)
-        self._thread.join()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        self._ended = asyncio.Event()
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", self._answer)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        self._port = runner.addresses[0][1]
-        self._started.set()
-        await self._ended.wait()
-        await runner.cleanup()
+        return f"http://127.0.0.1:{self.port}/v1"
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = orjson.loads(await request.read())

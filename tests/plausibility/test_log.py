@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from processor.engine.plausibility.formula import Atom
 from processor.engine.plausibility.log import Mark, UpdateLog
-from processor.engine.plausibility.update import Canonical, Update, UpdateKind, is_explicit
+from processor.engine.plausibility.update import Canonical, Update, UpdateKind
 from tests.plausibility.drawn import RECORDS, logs
-from tests.plausibility.said import announce, conservative, holds, law, model_of, radical, sees
+from tests.plausibility.said import announce, conservative, holds, model_of, radical, sees
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -67,7 +67,6 @@ class LogMachine(RuleBasedStateMachine):
         for turn in range(self.turn + 2):
             of_turn = tuple(update for update in self.plain if update.turn == turn)
             assert self.log.of_turn(turn) == of_turn
-        assert self.log.explicit == sum(is_explicit(update) for update in self.plain)
 
 
 TestLogIsAList = LogMachine.TestCase
@@ -106,19 +105,6 @@ def test_other_lists_are_no_updates(stored: list[Canonical]) -> None:
     """A list that `to_canonical` cannot have made is a ValueError."""
     with pytest.raises(ValueError, match=r"."):
         Update.from_canonical(stored)
-
-
-def test_explicit_formulas_are_noticed() -> None:
-    """A model knows whether any entry says more than that a variable holds or does not."""
-    model = model_of(sees("a", "p"), announce("o1"), radical("~h1"))
-    assert not model.explicit_formulas
-    mark = model.mark()
-    model.append(law("h1 -> p", "h1"))
-    assert model.explicit_formulas
-    model.contract("h1")
-    assert not model.explicit_formulas
-    model.rollback(mark)
-    assert not model.explicit_formulas
 
 
 def test_contraction_drops_by_every_tag() -> None:

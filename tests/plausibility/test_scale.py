@@ -65,7 +65,6 @@ def test_appending_evaluates_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fill(model, bare_log(10_000))
     assert len(model.contract("h2000")) == 3
     assert len(model.updates_of_turn(77)) == 1
-    assert not model.explicit_formulas
     model.rollback(mark)
     assert list(model.updates()) == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from processor.engine.conversation import Conversation
 from processor.render.active import render_active
-from processor.render.context import render_context, render_state
+from processor.render.context import render_context
 from processor.render.explanation import explain_record
 from processor.scenarios import utterances
 from tests.scenarios.native_log import updates_of
@@ -36,9 +36,10 @@ def _of(scenario: str) -> Iterator[tuple[str, str]]:
     yield "withdrawn", render_context(conversation.state, include_withdrawn=True)
     yield "active", render_active(conversation.state)
     for budget in BUDGETS:
-        yield f"full-{budget}", render_state(conversation, budget)
+        yield f"full-{budget}", render_context(conversation.state, budget_tokens=budget)
         yield f"active-{budget}", render_active(conversation.state, budget_tokens=budget)
-    yield "asked", render_state(conversation, BUDGETS[0], tuple(conversation.state.records)[2:4])
+    asked = tuple(conversation.state.records)[2:4]
+    yield "asked", render_context(conversation.state, budget_tokens=BUDGETS[0], first=asked)
     yield "explained", _explained(conversation)
 
 

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from processor.render.active import render_active
-from processor.render.context import render_context, render_state
+from processor.render.context import render_context
 from processor.render.explanation import explain_record
 from processor.render.tokens import estimate_tokens
 from tests.engine.given import Given, hypothesize, inline, observe, question, resolve, revise
@@ -38,13 +38,10 @@ def lively(length: int = 60) -> Given:
 @pytest.mark.parametrize("budget", [1, 10, 40, 80, 200, 500, 2_000, 100_000])
 def test_a_budget_is_never_overdrawn(budget: int) -> None:
     """Either view stays within its tokens, and says what it left out if it says anything."""
-    conversation = lively().conversation
+    state = lively().conversation.state
     for text, whole in (
-        (render_state(conversation, budget), render_state(conversation, None)),
-        (
-            render_active(conversation.state, budget_tokens=budget),
-            render_active(conversation.state),
-        ),
+        (render_context(state, budget_tokens=budget), render_context(state)),
+        (render_active(state, budget_tokens=budget), render_active(state)),
     ):
         if text:
             assert estimate_tokens(text) <= budget
@@ -53,19 +50,17 @@ def test_a_budget_is_never_overdrawn(budget: int) -> None:
 
 def test_a_large_budget_shows_what_no_budget_shows() -> None:
     """With room for everything nothing is different."""
-    conversation = lively().conversation
-    assert render_state(conversation, 1_000_000) == render_state(conversation, None)
-    assert render_active(conversation.state, budget_tokens=1_000_000) == render_active(
-        conversation.state
-    )
+    state = lively().conversation.state
+    assert render_context(state, budget_tokens=1_000_000) == render_context(state)
+    assert render_active(state, budget_tokens=1_000_000) == render_active(state)
 
 
 def test_every_line_within_a_budget_is_a_line_of_the_whole() -> None:
     """Nothing is cut in two, and what is left keeps its order."""
-    conversation = lively().conversation
-    whole = render_state(conversation, None).splitlines()
+    state = lively().conversation.state
+    whole = render_context(state).splitlines()
     for budget in range(60, 600, 30):
-        *lines, note = render_state(conversation, budget).splitlines()
+        *lines, note = render_context(state, budget_tokens=budget).splitlines()
         places = [whole.index(line) for line in lines]
         assert places == sorted(places)
         left_out = sum(int(part.split()[0]) for part in note.split(": ", 1)[1].split(", "))
@@ -76,8 +71,8 @@ def test_every_line_within_a_budget_is_a_line_of_the_whole() -> None:
 
 def test_what_was_asked_about_comes_first_whatever_became_of_it() -> None:
     """Named records lead the text even where the budget has room for little else."""
-    conversation = lively().conversation
-    lines = render_state(conversation, 150, ("o5", "h2", "ghost", "o5")).splitlines()
+    state, first = lively().conversation.state, ("o5", "h2", "ghost", "o5")
+    lines = render_context(state, budget_tokens=150, first=first).splitlines()
     assert lines[0] == "Asked about:"
     assert [line.split()[1] for line in lines[1:3]] == ["o5", "h2"]
     assert "abandoned" in lines[1]
@@ -86,7 +81,7 @@ def test_what_was_asked_about_comes_first_whatever_became_of_it() -> None:
 def test_decisions_and_open_questions_come_before_plain_records() -> None:
     """A budget that holds a fifth of the text holds every decision."""
     given = lively()
-    text = render_state(given.conversation, 900)
+    text = render_context(given.conversation.state, budget_tokens=900)
     decided = [r.id for r in given.conversation.state.standing_records() if r.is_decision]
     assert decided
     assert all(f"- {id_} " in text for id_ in decided)
@@ -169,9 +164,9 @@ def test_random_conversations_stay_within_any_budget(seed: int) -> None:
     """Whatever the map looks like, both views fit and are the same when they are made again."""
     for conversation in folded(seeded_stream(seed, 80, ONE_CONVERSATION)).conversations.values():
         for budget in (50, 120, 400):
-            text = render_state(conversation, budget)
+            text = render_context(conversation.state, budget_tokens=budget)
             assert estimate_tokens(text) <= max(budget, estimate_tokens(""))
-            assert text == render_state(conversation, budget)
+            assert text == render_context(conversation.state, budget_tokens=budget)
             active = render_active(conversation.state, budget_tokens=budget)
             assert estimate_tokens(active) <= max(budget, estimate_tokens(""))
 

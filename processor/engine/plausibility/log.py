@@ -12,8 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple, final
 
-from processor.engine.plausibility.formula import Atom
-from processor.engine.plausibility.update import Update, is_explicit
+from processor.engine.plausibility.update import Update
 
 
 @final
@@ -26,14 +25,10 @@ class Mark(NamedTuple):
 
 @final
 class UpdateLog:
-    """The updates in order, by ascending turn.
-
-    `explicit` counts those with a formula that is no literal.
-    """
+    """The updates in order, by ascending turn."""
 
     def __init__(self) -> None:
         self.entries: list[Update | None] = []
-        self.explicit = 0
         self._of_tag: dict[str, int | list[int]] = {}  # nearly every record has a single entry
         self._turns = array("q")
         self._turn_starts = array("q")
@@ -56,8 +51,6 @@ class UpdateLog:
             assert not self._turns or self._turns[-1] < update.turn, "turns only go on"
             self._turns.append(update.turn)
             self._turn_starts.append(serial)
-        if type(update.formula) is not Atom and is_explicit(update):
-            self.explicit += 1
 
     def contract(self, record: str) -> tuple[Update, ...]:
         """Drop every entry that stands for the record, and return them in order."""
@@ -69,7 +62,6 @@ class UpdateLog:
                 self.entries[serial] = None
                 self._contracted.append((serial, update))
                 self._lowest_change = min(self._lowest_change, serial)
-                self.explicit -= is_explicit(update)
                 dropped.append(update)
         return tuple(dropped)
 
@@ -102,7 +94,6 @@ class UpdateLog:
             serial, update = self._contracted.pop()
             self.entries[serial] = update
             self._lowest_change = min(self._lowest_change, serial)
-            self.explicit += is_explicit(update)
         while len(self.entries) > mark.length:
             self._remove_last()
         self._lowest_change = min(self._lowest_change, mark.length)
@@ -125,4 +116,3 @@ class UpdateLog:
         if self._turn_starts[-1] == len(self.entries):
             self._turns.pop()
             self._turn_starts.pop()
-        self.explicit -= is_explicit(update)

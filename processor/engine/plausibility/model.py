@@ -73,11 +73,6 @@ class Model:
         """The turn of the last update there was; 0 if there was none."""
         return self._log.last_turn
 
-    @property
-    def explicit_formulas(self) -> bool:
-        """Whether any update carries a formula that is more than a variable or its negation."""
-        return self._log.explicit > 0
-
     def mark(self) -> Mark:
         """This moment, to go back to."""
         return self._log.mark()

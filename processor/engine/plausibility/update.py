@@ -17,7 +17,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias, final
 
-from processor.engine.plausibility.formula import DEPTH_MAX, Atom, Formula, atoms, literal
+from processor.engine.plausibility.formula import DEPTH_MAX, Atom, Formula, atoms
 from processor.engine.plausibility.syntax import parse, to_text
 from processor.engine.plausibility.tokens import IS_VARIABLE, WORDS
 
@@ -112,12 +112,6 @@ def includes(larger: Audience, smaller: Audience) -> bool:
     if larger is None or smaller is None:
         return larger is None
     return set(smaller) <= set(larger)
-
-
-def is_explicit(update: Update) -> bool:
-    """Whether the update carries a formula that says more than that a variable holds or not."""
-    formula = update.formula
-    return formula is not None and literal(formula) is None
 
 
 def mentioned(update: Update) -> tuple[str, ...]:
