@@ -25,6 +25,15 @@ _KEEPS = {
     MemoryClass.RENDER_MATCHED: Keep.RELATIONS,
 }
 TEXT_CLASSES = (MemoryClass.DIRECT_CONTEXT, MemoryClass.RAG_TOP_K)
+BLIND_CLASSES = (
+    MemoryClass.LATEST_ONLY,
+    MemoryClass.TIMESTAMP_RERANK,
+    MemoryClass.METADATA_ONLY,
+    MemoryClass.GRAPHRAG_LITE,
+    MemoryClass.GRAPHRAG_ABSTAIN,
+    MemoryClass.RENDER_MATCHED,
+)
+"""They keep no trace of what replaced what."""
 AWARE_CLASSES = (MemoryClass.COARSE_DISCARD, MemoryClass.COARSE_RETAIN, MemoryClass.LEDGER)
 """They keep a trace of what replaced what."""
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from processor.evidence.readers import Found, Query, ask
+from processor.evidence.answers import Found, Query
+from processor.evidence.readers import ask
 from processor.render.memory import memory_of
 from replay.evaluate.adapters.dated import golds, in_order, slot_utterances
 from replay.evaluate.adapters.dyknow import read_slots

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from processor.evidence.readers import Found, Query, ask
+from processor.evidence.answers import Found, Query
+from processor.evidence.readers import ask
 from processor.render.memory import memory_of
 from replay.evaluate.adapters import AdapterError
 from replay.evaluate.adapters.dated import Slot, Spell, after, golds, in_order, slot_utterances

@@ -7,9 +7,10 @@ from functools import cache
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
+from processor.evidence.answers import Answer, Found, Query
 from processor.evidence.key import Key, key_of
 from processor.evidence.memories import Memory
-from processor.evidence.readers import Answer, Found, Query, ask
+from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.timeline import periods
 from processor.render.memory import memory_of

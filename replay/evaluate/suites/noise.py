@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import final
 
+from processor.evidence.answers import Found, Query
 from processor.evidence.fact import Arrival, Fact
 from processor.evidence.memories import Memory
-from processor.evidence.readers import Found, Query, ask
+from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.scorer import RULES
 from replay.evaluate.benchmark import (

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import final
 
+from processor.evidence.answers import Found, Query
 from processor.evidence.memories import BLIND_CLASSES
-from processor.evidence.readers import Found, Query, ask
+from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from replay.evaluate.asking import is_abstention, matches
 from replay.evaluate.benchmark import (

@@ -18,9 +18,10 @@ from typing import final
 
 from processor.engine.conversation import Conversation
 from processor.engine.retraction import affected_by_ids
+from processor.evidence.answers import Found
+from processor.evidence.answers import Query as MemoryQuery
 from processor.evidence.fact import Arrival, Told, fact_of
-from processor.evidence.readers import Found, ask
-from processor.evidence.readers import Query as MemoryQuery
+from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from replay.evaluate.adapters import AdapterError, Published, moment, parse_published
 from replay.evaluate.asking import is_abstention, matches
