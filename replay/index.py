@@ -121,6 +121,7 @@ def state_at(
         "turn": turn,
         **parts.place,
         "coverage": _coverage(list(parts.of("missing"))),
+        "policy": next(parts.of("policy")),
         "agents": list(parts.of("agent")),
         "records": parts.records,
         "attacks": parts.attacks,

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TypeAlias, final
 
+from processor.engine.authority import policy_in_force
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.syntax import to_text
 from processor.engine.record import Happening, Record
@@ -27,6 +28,7 @@ TABLES = (
     "problem_versions",
     "agent_versions",
     "missing_versions",
+    "policy_versions",
 )
 _HAPPENINGS = frozenset(Happening)
 
@@ -61,6 +63,7 @@ class Intervals:
         """The conversation was set up: its agents hold from turn 0."""
         for place, (agent, role) in enumerate(conversation.state.roles.items()):
             self._hold("agent_versions", agent, place, 0, (role,))
+        self._govern(conversation)
 
     def after_turn(self, conversation: Conversation, change: Canonical) -> None:
         """A statement was folded; `change` is what its outcome says that it did to the map."""
@@ -87,6 +90,7 @@ class Intervals:
         for id_ in problems:
             self._pose(conversation, state.problems[id_])
         self._cover(conversation)
+        self._govern(conversation)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Each (table, row) of the conversation: the closed versions, then the open ones."""
@@ -97,7 +101,7 @@ class Intervals:
     def _introduce(self, record: Record, turn: int) -> None:
         for place, atom in enumerate(record.atoms):
             of = None if atom.of is None else list(atom.of)
-            told = (atom.entity, atom.attribute, atom.value, atom.polarity)
+            told = (atom.entity, atom.attribute, atom.facet, atom.value, atom.polarity)
             values = (*told, atom.valid_from, atom.valid_to, atom.relation, of)
             self._hold("atom_versions", record.id, place, turn, values)
 
@@ -149,6 +153,11 @@ class Intervals:
         if turn in conversation.missing:
             self._missing[turn] = conversation.missing[turn]
             self._hold("missing_versions", self._missing[turn], turn, turn, ())
+
+    def _govern(self, conversation: Conversation) -> None:
+        """The policy in force holds until another one is."""
+        version = policy_in_force(conversation.state).version
+        self._hold("policy_versions", "in force", 0, conversation.turn, (version,))
 
     def _hold(self, table: str, name: str, place: int, turn: int, values: Row) -> bool:
         """From this turn on, this holds; whether that is new."""

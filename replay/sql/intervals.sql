@@ -60,6 +60,7 @@ CREATE TABLE IF NOT EXISTS atom_versions (
     to_turn BIGINT,
     entity VARCHAR NOT NULL,
     attribute VARCHAR NOT NULL,
+    facet VARCHAR,
     value VARCHAR NOT NULL,
     polarity BOOLEAN NOT NULL,
     valid_from VARCHAR,
@@ -92,6 +93,16 @@ CREATE TABLE IF NOT EXISTS agent_versions (
     from_turn BIGINT NOT NULL,
     to_turn BIGINT,
     role VARCHAR NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS policy_versions ( -- the authority policy in force
+    tenant_id VARCHAR NOT NULL,
+    conversation_id VARCHAR NOT NULL,
+    policy VARCHAR NOT NULL,            -- 'in force'
+    place BIGINT NOT NULL,
+    from_turn BIGINT NOT NULL,
+    to_turn BIGINT,
+    version VARCHAR NOT NULL
 );
 
 CREATE TABLE IF NOT EXISTS missing_versions ( -- turns that were not interpreted

@@ -12,6 +12,10 @@ SELECT 'agent', place, to_json({id: agent, role: role})
 FROM agent_versions JOIN asked USING (tenant_id, conversation_id)
 WHERE from_turn <= $turn AND (to_turn IS NULL OR to_turn > $turn)
 UNION ALL
+SELECT 'policy', place, to_json(version)
+FROM policy_versions JOIN asked USING (tenant_id, conversation_id)
+WHERE from_turn <= $turn AND (to_turn IS NULL OR to_turn > $turn)
+UNION ALL
 SELECT 'record', place,
        to_json({record: record, kind: kind, claim: claim, formula: formula, atoms: [],
                 speaker: speaker, turn: introduced_turn, standing: standing,
@@ -30,8 +34,8 @@ FROM attack_versions JOIN asked USING (tenant_id, conversation_id)
 WHERE from_turn <= $turn AND (to_turn IS NULL OR to_turn > $turn)
 UNION ALL
 SELECT 'atom', place,
-       to_json({record: record, entity: entity, attribute: attribute, value: value,
-                polarity: polarity, valid_from: valid_from, valid_to: valid_to,
+       to_json({record: record, entity: entity, attribute: attribute, facet: facet,
+                value: value, polarity: polarity, valid_from: valid_from, valid_to: valid_to,
                 relation: relation, of: of_records})
 FROM atom_versions JOIN asked USING (tenant_id, conversation_id)
 WHERE from_turn <= $turn AND (to_turn IS NULL OR to_turn > $turn)
