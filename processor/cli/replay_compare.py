@@ -13,6 +13,9 @@ from processor.cli.output import complain, json_option, write_json
 from replay.compare import SIZES, Measured, plot, table
 from replay.compare import compare as measure
 
+TURNS_MAX = 1_000_000
+"""More than a conversation that fits into memory."""
+
 
 @click.command()
 @click.option(
@@ -62,4 +65,6 @@ def _sizes(written: str) -> list[int]:
         raise BadInputError("--sizes: numbers separated by commas") from error
     if sizes[0] < 1:
         raise BadInputError("--sizes: a conversation has at least one turn")
+    if sizes[-1] > TURNS_MAX:
+        raise BadInputError(f"--sizes: at most {TURNS_MAX:,} turns, all in memory")
     return sizes

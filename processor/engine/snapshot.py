@@ -166,12 +166,13 @@ def _load_state(fields: dict[str, Any], bounds: Bounds | None) -> State:
     state.attacks = dict.fromkeys((attacker, target) for attacker, target in fields["attacks"])
     for id_, text, about, speaker, turn, is_question, answers in fields["problems"]:
         state.problems[id_] = Problem(id_, text, tuple(about), speaker, turn, is_question, answers)
-    for observation, contradicts, opened, cleared in fields["disputes"]:
+    for place, stored in enumerate(fields["disputes"]):
+        observation, contradicts, opened, cleared = stored
         dispute = Dispute(observation, tuple(contradicts), opened, cleared)
         state.disputes.append(dispute)
         if cleared is None:
             for side in dispute.sides():
-                state.disputed[side] = state.disputed.get(side, 0) + 1
+                state.disputed.setdefault(side, []).append(place)
     for stored in fields["updates"]:
         state.model.append(Update.from_canonical(stored))
     for stored in fields["awareness"]:

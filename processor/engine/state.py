@@ -53,10 +53,10 @@ class State:
     """The dependency map of one conversation.
 
     `records` are in the order they were introduced; `attacks` is Att as (attacker, target), in the
-    order they were made. `introduced` holds each speaker's records. `disputed` counts the open
-    disputes of each record, and holds no record without one. `roles` are the agents a setup
-    declared. `own_policy` is the setup's; `tenant_policy`, the newest that the log brought, holds
-    where there is none.
+    order they were made. `introduced` holds each speaker's records. `disputed` has the places
+    in `disputes` of each record's open ones, ascending, and holds no record without one. `roles`
+    are the agents a setup declared. `own_policy` is the setup's; `tenant_policy`, the newest that
+    the log brought, holds where there is none.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class State:
         self.records: dict[str, Record] = {}
         self.problems: dict[str, Problem] = {}
         self.disputes: list[Dispute] = []
-        self.disputed: dict[str, int] = {}
+        self.disputed: dict[str, list[int]] = {}
         self.introduced: dict[str, list[Record]] = {}
         self.roles: dict[str, str] = {}
         self.own_policy: Policy | None = None

@@ -7,6 +7,7 @@ thrown away. `change` says in canonical values what the transition did to the ma
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Callable
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias, final
@@ -187,22 +188,20 @@ class Transition:
     def add_dispute(self, dispute: Dispute) -> None:
         """Mark an observation and what it contradicts as disputed."""
         self.state.disputes.append(dispute)
-        self._count_disputed(dispute, +1)
+        self._mark_disputed(len(self.state.disputes) - 1)
         self.touched.append((Part.DISPUTE, len(self.state.disputes) - 1))
         self.change.append(["dispute", dispute.observation, list(dispute.contradicts)])
         self._undo.append((self._remove_dispute, dispute))
 
     def clear_disputes(self, record: Record, turn: int) -> None:
         """A side was revised: every dispute it takes part in is over."""
-        if record.id not in self.state.disputed:
-            return
-        for position, dispute in enumerate(self.state.disputes):
-            if dispute.cleared_turn is None and record.id in dispute.sides():
-                dispute.cleared_turn = turn
-                self._count_disputed(dispute, -1)
-                self.touched.append((Part.DISPUTE, position))
-                self.change.append(["dispute_cleared", dispute.observation])
-                self._undo.append((self._restore_dispute, dispute))
+        for place in tuple(self.state.disputed.get(record.id, ())):
+            dispute = self.state.disputes[place]
+            dispute.cleared_turn = turn
+            self._unmark_disputed(place)
+            self.touched.append((Part.DISPUTE, place))
+            self.change.append(["dispute_cleared", dispute.observation])
+            self._undo.append((self._restore_dispute, place))
 
     # -- the plausibility model and awareness ----------------------------------------------------
 
@@ -286,21 +285,24 @@ class Transition:
     def _restore_own_policy(self, before: Policy | None) -> None:
         self.state.own_policy = before
 
-    def _remove_dispute(self, dispute: Dispute) -> None:
+    def _remove_dispute(self, _: Dispute) -> None:
+        self._unmark_disputed(len(self.state.disputes) - 1)
         self.state.disputes.pop()
-        self._count_disputed(dispute, -1)
 
-    def _restore_dispute(self, dispute: Dispute) -> None:
-        dispute.cleared_turn = None
-        self._count_disputed(dispute, +1)
+    def _restore_dispute(self, place: int) -> None:
+        self.state.disputes[place].cleared_turn = None
+        self._mark_disputed(place)
 
-    def _count_disputed(self, dispute: Dispute, by: int) -> None:
+    def _mark_disputed(self, place: int) -> None:
+        for id_ in self.state.disputes[place].sides():
+            insort(self.state.disputed.setdefault(id_, []), place)
+
+    def _unmark_disputed(self, place: int) -> None:
         disputed = self.state.disputed
-        for id_ in dispute.sides():
-            count = disputed.get(id_, 0) + by
-            if count:
-                disputed[id_] = count
-            else:
+        for id_ in self.state.disputes[place].sides():
+            places = disputed[id_]
+            del places[bisect_left(places, place)]
+            if not places:
                 del disputed[id_]
 
 

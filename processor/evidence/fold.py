@@ -9,6 +9,7 @@ disputed. All of that follows from the log and is part of its digests from rules
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import final
 
 from processor.engine.authority import UNRESTRICTED, Authority, authority
@@ -35,8 +36,7 @@ from processor.engine.state import State
 from processor.evidence.fact import Arrival
 from processor.evidence.ledger import Ledger
 from processor.evidence.projection import Kept, events_of_turn, ledger_of, scorer_for
-from processor.evidence.row import Entered, Holding
-from schemas.contract import REFERENCES_MAX
+from processor.evidence.row import LIVE_MAX, Entered, Holding, Row
 from schemas.derived import Note, NoteCode, Standing
 from schemas.evidence import Supersession
 from schemas.log import LogEvent, OperationsAppended
@@ -45,8 +45,9 @@ from schemas.policy import Act
 
 __all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold", "refusal_reason"]
 
-SIDES_MAX = REFERENCES_MAX
-"""How many records of one holding a new one is in dispute with, the newest."""
+SIDES_MAX = 64
+"""How many records one atom brings its record in dispute with: the newest of each holding, then the
+newest of them all. Each is a dispute that later turns carry along."""
 
 
 def fold(conversation: Conversation, event: LogEvent) -> Folded | Refused:
@@ -114,16 +115,18 @@ class _Reading:
                 event = self._within_authority(state, branch, event)
             done = branch.take(event, scorer)
             if isinstance(event, Arrival) and done is not None:
-                entered.append((event, done))
+                entered.append((event, done._replace(row=Row(event.fact.key))))  # rows are long
         return _implied(state, entered, self._source.supersession is not Supersession.OFF)
 
     def _within_authority(self, state: State, ledger: Ledger, arrival: Arrival) -> Arrival:
         """The arrival with the records of its row that it may not withdraw, or they not it."""
         own = state.records[arrival.fact.record]
         protected = tuple(
-            id_
-            for id_ in ledger.records_at(arrival)
-            if self._authority.forbids(Act.REVISE, state.records[id_])
+            dict.fromkeys(
+                protector
+                for holding in ledger.live_at(arrival)
+                if (protector := self._first_protected(state, holding)) is not None
+            )
         )
         powerless = tuple(
             id_
@@ -139,6 +142,14 @@ class _Reading:
         if role is None:
             return UNRESTRICTED
         return authority(state, self._event.rules_version, role, self._event.policy)
+
+    def _first_protected(self, state: State, holding: Holding) -> str | None:
+        """A record that protects its holding; one is enough."""
+        if not self._authority.forbidden:
+            return None
+        forbids = self._authority.forbids
+        ids = (fact.record for fact in holding.facts)
+        return next((id_ for id_ in ids if forbids(Act.REVISE, state.records[id_])), None)
 
     def keep(self, conversation: Conversation) -> None:
         """The turn was kept: so is what came to the ledger."""
@@ -157,17 +168,21 @@ def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: boo
     revisions: dict[ImpliedRevision, None] = {}
     disputes: dict[ImpliedDispute, None] = {}
     notes: list[Note] = []
+    left_out: dict[str, None] = {}
     for arrival, done in entered:
         record = arrival.fact.record
         if done.late_behind is not None:
             ahead = done.late_behind.record
             notes.append(_late(arrival, ahead))
             revisions[ImpliedRevision(record, ahead)] = None
+        if done.is_left_out:
+            left_out[record] = None
         for holding in done.superseded:
             revisions |= dict.fromkeys(ImpliedRevision(id_, record) for id_ in holding.records())
         disputes |= dict.fromkeys(
             ImpliedDispute(record, other) for other in _others(record, done.contradicted)
         )
+    notes.extend(map(_left_out, left_out))
     if not acts:
         return Implied(notes=tuple(notes))
     kept: dict[str, ImpliedRevision] = {}
@@ -198,9 +213,16 @@ def _others(record: str, contradicted: Sequence[Holding]) -> Iterator[tuple[str,
 
     One dispute for each record, so that revising one of them clears no more than its own.
     """
-    ids = dict.fromkeys(id_ for holding in contradicted for id_ in holding.records()[-SIDES_MAX:])
-    for id_ in sorted(ids):
+    by_age = [holding.records()[-SIDES_MAX:] for holding in reversed(contradicted)]
+    newest = (ids[-1] for ids in by_age)
+    others = (id_ for ids in by_age for id_ in reversed(ids))
+    for id_ in sorted(islice(dict.fromkeys(chain(newest, others)), SIDES_MAX)):
         yield () if id_ == record else (id_,)
+
+
+def _left_out(record: str) -> Note:
+    text = f"{LIVE_MAX} values are in force beside an atom of {record}: the ledger has no more room"
+    return Note(code=NoteCode.BOUND_EXCEEDED, text=text, records=(record,))
 
 
 def _late(arrival: Arrival, ahead: str) -> Note:

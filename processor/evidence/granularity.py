@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _BETWEEN = re.compile(r"[\s,;()]+|(?<=\w)[-/.:](?=\w)")
 _NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?")
@@ -22,14 +23,14 @@ def is_finer(value: str, than: str) -> bool:
     if len(value) <= len(than) or (_NUMBER.fullmatch(value) and _NUMBER.fullmatch(than)):
         return False
     words, part = _words(value), _words(than)
-    if not part or len(words) <= len(part):
+    found = f" {words} ".find(f" {part} ")
+    if not part or len(words) <= len(part) or found < 0:
         return False
-    for start in range(len(words) - len(part) + 1):
-        if words[start : start + len(part)] == part:
-            more = words[:start] + words[start + len(part) :]
-            return not any(word in _TURNS_ROUND for word in more)
-    return False
+    more = words[:found].split() + words[found + len(part) :].split()
+    return not any(word in _TURNS_ROUND for word in more)
 
 
-def _words(value: str) -> list[str]:
-    return [word for word in _BETWEEN.split(value) if word]
+@lru_cache(maxsize=4_096)
+def _words(value: str) -> str:
+    """The words of a value with one space between them: none holds a space itself."""
+    return " ".join(word for word in _BETWEEN.split(value) if word)

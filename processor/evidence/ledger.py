@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 
 from processor.evidence.fact import Arrival
 from processor.evidence.key import Key
-from processor.evidence.row import Entered, Keep, Row, ahead, enter, withdraw
+from processor.evidence.row import Entered, Holding, Keep, Row, ahead, enter, withdraw
 from processor.evidence.scorer import RULES, Scorer
 
 
@@ -78,11 +78,10 @@ class Ledger:
         for event in events:
             self.take(event, scorer)
 
-    def records_at(self, arrival: Arrival) -> tuple[str, ...]:
-        """The records with live facts in the row that an arrival goes to, each once."""
+    def live_at(self, arrival: Arrival) -> tuple[Holding, ...]:
+        """What is live in the row that an arrival goes to."""
         row = self.rows.get(self._addressed(arrival).fact.key)
-        live = row.live if row is not None else ()
-        return tuple(dict.fromkeys(id_ for holding in live for id_ in holding.records()))
+        return row.live if row is not None else ()
 
     def records_ahead(self, arrival: Arrival) -> tuple[str, ...]:
         """The records with values in that row for which an arrival comes too late, each once."""

@@ -16,6 +16,11 @@ from processor.evidence.key import Key
 from processor.evidence.scorer import Scorer
 from schemas.evidence import Relation
 
+LIVE_MAX = 128
+"""How many holdings a row has at a time: what would be one more is not taken in."""
+CONTRADICTED_MAX = 64
+"""How many holdings a new one is in conflict with: the one in force, and the newest."""
+
 
 class Keep(Enum):
     """What a memory keeps of a row."""
@@ -117,13 +122,14 @@ class Entered(NamedTuple):
     """A row after one more fact, and what that means for the records behind it.
 
     `superseded` are the holdings it replaced; `contradicted` those it disputes; `late_behind` is
-    the fact it came too late for.
+    the fact it came too late for. `is_left_out` says that the row was full.
     """
 
     row: Row
     superseded: tuple[Holding, ...] = ()
     contradicted: tuple[Holding, ...] = ()
     late_behind: Fact | None = None
+    is_left_out: bool = False
 
 
 def ahead(row: Row, fact: Fact) -> tuple[Fact, ...]:
@@ -163,19 +169,19 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
         if holding.place in gone
         for each in holding.facts
     )
-    after = _admit(_close(row, tuple(gone), closing, keep), fact, against)
+    after = _close(row, tuple(gone), closing, keep)
     superseded = tuple(h for h in row.live if gone.get(h.place) is Relation.SUPERSEDES)
-    return Entered(after, superseded, _against(after, fact))
+    if len(after.live) >= LIVE_MAX and not any(h.takes(fact) for h in after.live):
+        return Entered(after, superseded, _foremost(after, against), is_left_out=True)
+    after = _admit(after, fact, _foremost(after, against))
+    return Entered(after, superseded, _foremost(after, _against(after, fact)))
 
 
 def _against(row: Row, fact: Fact) -> tuple[Holding, ...]:
-    """The live holdings that the one with the fact contradicts, also for what came before it."""
-    return tuple(
-        other
-        for pair in row.open_conflicts()
-        for mine, other in (pair, pair[::-1])
-        if any(each.place == fact.place for each in mine.facts)
-    )
+    """The live holdings that the one with the newest fact is in conflict with, also from before."""
+    mine = next(holding for holding in row.live if holding.facts[-1].place == fact.place)
+    places = _in_conflict(row, mine.place)
+    return tuple(holding for holding in row.live if holding.place in places)
 
 
 def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> Row:
@@ -185,6 +191,9 @@ def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> R
     moved: dict[int, int] = {}
     for holding in row.live:
         staying = tuple(fact for fact in holding.facts if fact.record != record)
+        if len(staying) == len(holding.facts):
+            live.append(holding)
+            continue
         closing += (
             Closed(fact, holding.place, None, None, turn, is_late=False)
             for fact in holding.facts
@@ -259,21 +268,40 @@ def _agree(fact: Fact, holding: Holding) -> bool:
 
 def _admit(row: Row, fact: Fact, against: tuple[Holding, ...]) -> Row:
     """The row with the fact live, beside those it contradicts."""
+    known: set[int] = set()
     for index, holding in enumerate(row.live):
         if holding.takes(fact):
             joined = holding.with_(fact)
             live = (*row.live[:index], joined, *row.live[index + 1 :])
+            known = _in_conflict(row, joined.place) if against else known
             break
     else:
         joined = Holding((fact,), (fact.said,), fact)
         live = (*row.live, joined)
-    known = [(conflict.new, conflict.old) for conflict in row.conflicts]
     new = tuple(
         Conflict(joined.place, other.place, fact.turn)
         for other in against
-        if (joined.place, other.place) not in known and (other.place, joined.place) not in known
+        if other.place not in known
     )
     return row._replace(live=live, conflicts=row.conflicts + new)
+
+
+def _in_conflict(row: Row, place: int) -> set[int]:
+    """The places of the holdings that the one at this place is in conflict with, or was."""
+    return {
+        old if new == place else new
+        for new, old, _ in row.conflicts
+        if new == place or old == place
+    }
+
+
+def _foremost(row: Row, against: tuple[Holding, ...]) -> tuple[Holding, ...]:
+    """What a conflict is noted with: each further one would cost every later turn."""
+    if len(against) <= CONTRADICTED_MAX:
+        return against
+    in_force = row.in_force()
+    first = tuple(h for h in against[: -CONTRADICTED_MAX + 1] if h is in_force)
+    return (*first, *against[-CONTRADICTED_MAX + len(first) :])
 
 
 def _close(row: Row, gone: tuple[int, ...], closing: tuple[Closed, ...], keep: Keep) -> Row:
@@ -289,7 +317,7 @@ def _close(row: Row, gone: tuple[int, ...], closing: tuple[Closed, ...], keep: K
 
 
 def _holding(facts: tuple[Fact, ...]) -> Holding:
-    holding = Holding(facts[:1], (facts[0].said,), facts[0])
+    latest = facts[0]
     for fact in facts[1:]:
-        holding = holding.with_(fact)
-    return holding
+        latest = latest if fact.is_older(latest) else fact
+    return Holding(facts, tuple(dict.fromkeys(fact.said for fact in facts)), latest)

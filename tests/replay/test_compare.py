@@ -55,5 +55,6 @@ def test_without_matplotlib_the_line_says_what_to_install(tmp_path: Path) -> Non
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert b"standfast[evaluate]" in line
-    bad = standfast("replay", "compare", "--sizes", "13,x")
-    assert (bad.returncode, bad.stderr.count(b"\n")) == (2, 1)
+    for sizes in ("13,x", "0", "999999999"):
+        bad = standfast("replay", "compare", "--sizes", sizes)
+        assert (bad.returncode, bad.stderr.count(b"\n")) == (2, 1)

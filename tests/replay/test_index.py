@@ -133,3 +133,44 @@ def test_an_altered_interval_row_is_made_again(tmp_path: Path) -> None:
     execute(path, ["UPDATE record_versions SET claim = 'x'", "DELETE FROM indexed"])
     indexed(path)
     assert answers(path, [(("default", "c"), 3)]) == expected
+
+
+def test_atoms_with_facets_and_a_policy_are_in_the_rows(tmp_path: Path) -> None:
+    """What atoms imply, their facets, and the policy in force are byte-equal at every turn."""
+    values = ("30 s", "60 s", "not 30 s", "30 s exactly")
+    said: list[dict[str, Any]] = [
+        {
+            "conversation_id": "c",
+            "utterance_id": "s",
+            "speaker": "ops",
+            "at": "2026-03-01T02:31:00Z",
+            "kind": "setup",
+            "agents": [{"id": "ann", "role": "user"}],
+            "policy": {"version": "p-7", "forbidden": [{"acts": ["revise"]}]},
+        }
+    ]
+    for number in range(24):
+        atom = {
+            "entity": "pool",
+            "attribute": "timeout",
+            "facet": ("linux", None, "mac")[number % 3],
+            "value": values[number % 4],
+            "relation": ("supersedes", None, "contradicts")[number // 3 % 3],
+        }
+        said.append(
+            {
+                "conversation_id": "c",
+                "utterance_id": f"u{number}",
+                "speaker": ("ann", "bob")[number % 2],
+                "at": "2026-03-01T02:31:00Z",
+                "operations": [
+                    {"op": "observe", "record": f"o{number}", "claim": "x", "atoms": [atom]}
+                ],
+            }
+        )
+    run(tmp_path, list(said))
+    indexed(path := tmp_path / "store.duckdb")
+    expected = fresh_folds(said)
+    assert b'"facet":"linux"' in expected[("default", "c"), 24]
+    assert b'"policy":"p-7"' in expected[("default", "c"), 24]
+    assert answers(path, list(expected)) == expected

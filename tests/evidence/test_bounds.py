@@ -1,0 +1,105 @@
+"""Many values on one key: what a crowd, or a hostile speaker, can make a conversation carry."""
+
+from __future__ import annotations
+
+import time
+
+from processor.engine.snapshot import dump, load
+from processor.evidence.fold import SIDES_MAX
+from processor.evidence.granularity import is_finer
+from processor.evidence.key import key_of
+from processor.evidence.projection import ledger_of, made_up
+from processor.evidence.row import CONTRADICTED_MAX, LIVE_MAX, Row
+from schemas.derived import NoteCode, TurnEvent
+from tests.engine.given import Given, revise
+from tests.evidence.test_join import Json, atom, outcome, seen
+
+
+def crowd(count: int) -> Given:
+    """A conversation in which as many speakers each give another value."""
+    given = Given()
+    for number in range(count):
+        given.say(seen(f"o{number}", f"{number} s"), speaker=f"s{number}")
+    return given
+
+
+def row_of(given: Given) -> Row:
+    """The row that they all speak about."""
+    return ledger_of(given.conversation).rows[key_of("pool", "timeout")]
+
+
+def test_a_new_value_is_in_conflict_with_the_one_in_force_and_the_newest() -> None:
+    """However many contradict each other, one more costs a bounded number of conflicts."""
+    given = crowd(CONTRADICTED_MAX + 10)
+    row = row_of(given)
+    newest = row.live[-1].place
+    against = [conflict.old for conflict in row.conflicts if conflict.new == newest]
+    assert against == [0, *range(newest - CONTRADICTED_MAX + 1, newest)]
+    assert row.is_unresolved
+    of_newest = given.conversation.state.disputed[f"o{newest}"]
+    assert len(of_newest) == SIDES_MAX
+
+
+def test_a_full_row_takes_nothing_more_in_and_says_so() -> None:
+    """What comes too many is disputed and noted, and the ledger is the same when made up again."""
+    given = crowd(LIVE_MAX + 1)
+    turn = given.utter(operations=[seen("late", "9 h")], speaker="eve")[0]
+    assert isinstance(turn, TurnEvent)
+    (note,) = turn.notes
+    assert (note.code, note.records) == (NoteCode.BOUND_EXCEEDED, ("late",))
+    assert len(row_of(given).live) == LIVE_MAX
+    assert "late" in given.conversation.state.disputed
+    assert made_up(given.conversation).rows == dict(ledger_of(given.conversation).rows)
+    assert made_up(load(dump(given.conversation))).rows == made_up(given.conversation).rows
+    given.say(seen("last", "8 h", relation="supersedes"), speaker="eve")
+    assert [holding.facts[0].record for holding in row_of(given).live] == ["last"]
+
+
+def test_a_revised_side_ends_its_own_disputes_and_leaves_the_others() -> None:
+    """Open disputes are found by record, also after a snapshot."""
+    given = crowd(4)
+    before = {id_: list(places) for id_, places in given.conversation.state.disputed.items()}
+    assert load(dump(given.conversation)).state.disputed == before
+    given.say(revise("o1", "o2"), speaker="s1")
+    state = given.conversation.state
+    open_places = [n for n, each in enumerate(state.disputes) if each.cleared_turn is None]
+    assert sorted({n for places in state.disputed.values() for n in places}) == open_places
+    assert sorted(state.disputed) == ["o0", "o2", "o3"]
+    assert load(dump(given.conversation)).state.disputed == state.disputed
+
+
+def test_protected_values_are_noted_once_for_each_holding() -> None:
+    """A turn that a policy holds back keeps one record of what protects, not all of them."""
+    given = Given()
+    for number in range(20):
+        given.say(seen(f"t{number}", "5 s"), speaker="probe", role="tool")
+    given.say(seen("u", "9 s", relation="supersedes"))
+    conversation = given.conversation
+    assert conversation.atom_sources[conversation.turn].protected == ("t0",)
+    assert made_up(conversation).rows == dict(ledger_of(conversation).rows)
+    assert outcome(given, "u") == "abstain"
+
+
+def test_an_utterance_full_of_values_takes_seconds() -> None:
+    """Six hundred values that contradict each other, in one utterance: once it took minutes."""
+    operations: list[Json] = [
+        {**seen(f"o{n}", "0"), "atoms": [atom(f"{n}x{i}") for i in range(20)], "speaker": f"s{n}"}
+        for n in range(30)
+    ]
+    given = Given()
+    started = time.process_time()
+    given.say(*operations)
+    assert time.process_time() - started < 10
+    assert len(row_of(given).live) == LIVE_MAX
+
+
+def test_long_values_are_compared_word_by_word_in_little_time() -> None:
+    """Whether one value is finer than another costs one search, also where words repeat."""
+    long, part = "a b " * 250, "a b " * 120 + "c"
+    started = time.process_time()
+    for number in range(2_000):
+        assert not is_finer(f"{long}{number}", part)
+    assert time.process_time() - started < 2
+    assert is_finer("Rome, Italy", "Rome")
+    assert is_finer("Italy, Rome", "Rome")
+    assert not is_finer("Romeo", "Rome")
