@@ -62,7 +62,7 @@ def test_an_untouched_store_is_clean(store: Path) -> None:
     report = audit(store)
     assert report.divergences == []
     assert (report.conversations, report.turns, report.not_folded) == (2, 80, 0)
-    assert report.rules == {1: 80}
+    assert report.rules == {3: 80}
 
 
 def test_several_processes_find_the_same(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_the_command_says_it_and_ends_with_its_status(store: Path, tmp_path: Pat
     """Status 0 and a summary if it is clean, 1 and each divergence if not, 2 if it is no store."""
     clean = standfast("replay", "audit", "--db", store, "--jobs", "1")
     assert (clean.returncode, clean.stderr) == (0, b"")
-    assert clean.stdout.endswith(b"rules version 1: 80 events\nno divergence\n")
+    assert clean.stdout.endswith(b"rules version 3: 80 events\nno divergence\n")
     shutil.copy(store, path := tmp_path / "copy.duckdb")
     execute(path, ["UPDATE log SET speaker = 'eve' WHERE sequence = 3"])
     bad = standfast("replay", "audit", "--db", path, "--json")
