@@ -12,6 +12,7 @@ from typing import TypeAlias, assert_never
 from processor.evidence.key import Key
 from processor.evidence.layout import NEUTRAL, Line, Section, section
 from processor.evidence.memories import TEXT_CLASSES, Memory
+from processor.evidence.one_line import one_line
 from schemas.evidence import RenderFormat
 from schemas.wire import canonical_bytes
 
@@ -53,7 +54,7 @@ def render(
 def _passages(memory: Memory, asked: Sequence[Key]) -> list[str]:
     about = frozenset(asked)
     return [
-        f"{passage.record}: {passage.text}"
+        one_line(f"{passage.record}: {passage.text}")
         for passage in memory.passages
         if any(fact.key in about for fact in passage.facts)
     ]
@@ -62,13 +63,13 @@ def _passages(memory: Memory, asked: Sequence[Key]) -> list[str]:
 def _block(shown: Section, how: RenderFormat) -> str:
     match how:
         case RenderFormat.FLAT:
-            return "\n".join(_flat(shown))
+            return "\n".join(map(one_line, _flat(shown)))
         case RenderFormat.VERBOSE:
-            return "\n".join(_verbose(shown))
+            return "\n".join(map(one_line, _verbose(shown)))
         case RenderFormat.COMPACT:
-            return _compact(shown)
+            return one_line(_compact(shown))
         case RenderFormat.MINIMAL:
-            return _minimal(shown)
+            return one_line(_minimal(shown))
         case RenderFormat.JSON:
             return canonical_bytes(section_values(shown)).decode()
         case _:

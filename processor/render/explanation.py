@@ -12,7 +12,7 @@ from processor.engine.record import Record
 from processor.engine.retraction import find_record
 from processor.engine.state import State
 from processor.engine.verify import Verdict, verify_record
-from processor.render.lines import one_line
+from processor.evidence.one_line import one_line
 from schemas.derived import Failure, Grade, Outcome, Standing
 
 _FAILURES_TOLD = 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
+from processor.evidence.one_line import one_line
 from processor.render.tokens import THOUSAND, estimate_tokens, token_thousandths
 
 CHARS_MAX = 200_000
@@ -27,13 +28,6 @@ class Section(NamedTuple):
 
     title: str
     entries: Sequence[Entry]
-
-
-def one_line(text: str) -> str:
-    """One entry is one line: a claim must not pass for lines of ours."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def clipped(lines: Iterable[str]) -> str:
