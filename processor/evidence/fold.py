@@ -182,6 +182,10 @@ def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: boo
         disputes |= dict.fromkeys(
             ImpliedDispute(record, other) for other in _others(record, done.contradicted)
         )
+        for older in done.beside[-SIDES_MAX:]:
+            disputes |= dict.fromkeys(
+                ImpliedDispute(older, other) for other in _others(older, done.newly_contradicted)
+            )
     notes.extend(map(_left_out, left_out))
     if not acts:
         return Implied(notes=tuple(notes))

@@ -8,6 +8,7 @@ older than that of a live one with which it disagrees enters as already closed, 
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import Enum
 from typing import NamedTuple, final
 
@@ -122,7 +123,8 @@ class Entered(NamedTuple):
     """A row after one more fact, and what that means for the records behind it.
 
     `superseded` are the holdings it replaced; `contradicted` those it disputes; `late_behind` is
-    the fact it came too late for. `is_left_out` says that the row was full.
+    the fact it came too late for. `is_left_out` says that the row was full. `beside` are the other
+    records of its own holding, which are now in dispute with what is `newly_contradicted` too.
     """
 
     row: Row
@@ -130,6 +132,8 @@ class Entered(NamedTuple):
     contradicted: tuple[Holding, ...] = ()
     late_behind: Fact | None = None
     is_left_out: bool = False
+    beside: tuple[str, ...] = ()
+    newly_contradicted: tuple[Holding, ...] = ()
 
 
 def ahead(row: Row, fact: Fact) -> tuple[Fact, ...]:
@@ -173,14 +177,20 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
     superseded = tuple(h for h in row.live if gone.get(h.place) is Relation.SUPERSEDES)
     if len(after.live) >= LIVE_MAX and not any(h.takes(fact) for h in after.live):
         return Entered(after, superseded, _foremost(after, against), is_left_out=True)
-    after = _admit(after, fact, _foremost(after, against))
-    return Entered(after, superseded, _foremost(after, _against(after, fact)))
+    admitted = _admit(after, fact, _foremost(after, against))
+    mine = next(holding for holding in admitted.live if holding.facts[-1].place == fact.place)
+    contradicted = _at(admitted, _in_conflict(admitted, mine.place))
+    new = {conflict.old for conflict in admitted.conflicts[len(after.conflicts) :]}
+    return Entered(
+        admitted,
+        superseded,
+        _foremost(admitted, contradicted),
+        beside=tuple(id_ for id_ in mine.records() if id_ != fact.record) if new else (),
+        newly_contradicted=_at(admitted, new),
+    )
 
 
-def _against(row: Row, fact: Fact) -> tuple[Holding, ...]:
-    """The live holdings that the one with the newest fact is in conflict with, also from before."""
-    mine = next(holding for holding in row.live if holding.facts[-1].place == fact.place)
-    places = _in_conflict(row, mine.place)
+def _at(row: Row, places: Container[int]) -> tuple[Holding, ...]:
     return tuple(holding for holding in row.live if holding.place in places)
 
 
