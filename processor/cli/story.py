@@ -38,6 +38,7 @@ _CHANGES = {
     "Settled:": ("=", "bold green"),
     "Weakened ": ("↓", "magenta"),
     "Abandoned ": ("✗", "magenta"),
+    "In dispute:": ("?", "yellow"),
 }
 _TEXT_CHARS = 160
 

@@ -8,6 +8,7 @@ line, so nothing in it passes for a mark or a link of ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from processor.engine.messages import named
 from processor.engine.record import Record
@@ -27,6 +28,7 @@ def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
     lines = [
         *_introduced(state, turn, outcome),
         *(_standing(state, change) for change in outcome.standings),
+        *_in_dispute(state, turn),
     ]
     if outcome.ungrounded:
         lines.append(f"No longer resting on standing ground: {named(outcome.ungrounded)}.")
@@ -102,6 +104,14 @@ def _introduced(state: State, turn: int, outcome: TurnOutcome) -> Iterable[str]:
         record = state.records[id_]
         rests = f" (rests on {named([s.id for s in record.supports])})" if record.supports else ""
         yield f"New {record.kind} {record.id} by {record.speaker}{rests}: {record.claim}"
+
+
+def _in_dispute(state: State, turn: int) -> Iterable[str]:
+    """The sides of the disputes that the turn opened and did not settle itself."""
+    opened = takewhile(lambda dispute: dispute.opened_turn == turn, reversed(state.disputes))
+    sides = {id_ for dispute in opened if dispute.cleared_turn is None for id_ in dispute.sides()}
+    if sides:
+        yield f"In dispute: {named(sorted(sides))}."
 
 
 def _standing(state: State, change: StandingChange) -> str:

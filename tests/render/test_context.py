@@ -7,10 +7,15 @@ from hypothesis import given as drawn
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from processor.app.interpret import interpret
+from processor.engine.conversation import Conversation
 from processor.render.active import render_active
 from processor.render.context import render_context
 from processor.render.explanation import explain_record
+from processor.render.reduce import reduce
 from processor.render.tokens import estimate_tokens
+from processor.scenarios import utterances
+from schemas.derived import ContextUpdate
 from tests.engine.given import Given, hypothesize, inline, observe, question, resolve, revise
 from tests.engine.given import support as supported
 from tests.properties.engine_driver import folded
@@ -191,3 +196,19 @@ def test_a_long_chain_that_fell_is_explained_in_one_walk() -> None:
     assert sum("is no longer grounded: r0 was withdrawn at turn 12" in line for line in lines) == (
         2_000
     )
+
+
+def test_a_turn_that_opens_a_dispute_says_so_once() -> None:
+    """What a turn set against each other is told by its summary, and by no other turn's."""
+    conversation = Conversation.empty("default", "values")
+    told: dict[int, list[str]] = {}
+    for utterance in utterances("values"):
+        event = interpret(conversation, utterance)
+        assert not isinstance(event, tuple)
+        for derived in reduce(conversation, event):
+            if isinstance(derived, ContextUpdate):
+                told[derived.turn] = derived.text.splitlines()
+    in_dispute = {
+        turn: [line for line in lines if "dispute" in line] for turn, lines in told.items()
+    }
+    assert in_dispute == {1: [], 2: [], 3: [], 4: ["In dispute: o2, o3."]}
