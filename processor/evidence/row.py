@@ -267,8 +267,9 @@ def _by_rule(arrival: Arrival, holding: Holding, scorer: Scorer) -> Relation:
     if _agree(arrival.fact, holding):
         return Relation.SAME_STATE
     relation = scorer.relation(arrival.fact, holding.latest)
-    is_older = holding.latest.record in arrival.powerless
-    return Relation.CONTRADICTS if is_older and relation is Relation.SUPERSEDES else relation
+    if relation is not Relation.SUPERSEDES or not arrival.fact.is_older(holding.latest):
+        return relation
+    return Relation.CONTRADICTS if holding.latest.record in arrival.powerless else relation
 
 
 def _agree(fact: Fact, holding: Holding) -> bool:

@@ -106,7 +106,7 @@ def test_random_conversations_agree_with_themselves_from_bytes_and_with_the_map(
 
 def test_what_is_not_permitted_is_remembered_in_bytes() -> None:
     """The same where users and tools speak: what was protected is so after a snapshot, too."""
-    check_conversations(range(40), ("user", "tool"))
+    check_conversations([*range(40), 290], ("user", "tool"))  # the last: one of its atoms is late
 
 
 @pytest.mark.thorough
