@@ -12,8 +12,8 @@ KAFKA := build/kafka/fetched
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
 ARGS ?=
-# The tests run in two processes, each with a broker of its own.
-IN_PARALLEL := -n 2 --maxschedchunk 4
+# Two cores keep three processes busy, because tests wait for brokers; each has a broker of its own.
+IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka browser test test-full test-model bench lint lock schemas clean

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
+from aiokafka.errors import CommitFailedError
 
 from processor.app.messages import OPERATIONS, UTTERANCES
 from tests.faults.test_input import utterance, work
@@ -35,7 +36,13 @@ async def commit(bootstrap: str, offset: int) -> None:
     try:
         asked = [(topic, each) for topic in (UTTERANCES, OPERATIONS) for each in range(PARTITIONS)]
         consumer.assign([TopicPartition(*place) for place in asked])
-        await consumer.commit({TopicPartition(*place): offset for place in asked})
+        async with asyncio.timeout(SECONDS_MAX):
+            while True:
+                try:
+                    await consumer.commit({TopicPartition(*place): offset for place in asked})
+                    return
+                except CommitFailedError:  # a worker that was killed is in the group for a while
+                    await asyncio.sleep(0.5)
     finally:
         await consumer.stop()
 
