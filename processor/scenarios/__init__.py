@@ -10,6 +10,8 @@
   false.
 - `values`: a probe's value is superseded, and what rests on it falls; a user's word against the new
   one makes a dispute of it.
+
+`text-only.jsonl` has no operations, and so no known outcome: it is for trying a model.
 """
 
 from __future__ import annotations
