@@ -31,7 +31,11 @@ SECONDS_MAX = 40.0
 
 async def commit(bootstrap: str, offset: int) -> None:
     """Have the group say that it has come to an offset, on every partition."""
-    consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=GROUP)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap,
+        group_id=GROUP,
+        enable_auto_commit=False,  # of where it happens to be
+    )
     await consumer.start()
     try:
         asked = [(topic, each) for topic in (UTTERANCES, OPERATIONS) for each in range(PARTITIONS)]
