@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from processor.app.interpreter_settings import InterpreterKind
 from processor.app.interpreters import open_interpreter
 from processor.app.settings import interpreter_settings
-from processor.cli.errors import BadInputError
+from processor.cli.errors import BadInputError, writing_to
 from processor.cli.output import Progress, write_json
 from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable
@@ -78,7 +78,8 @@ def command_for(benchmark: Benchmark) -> click.Command:
     def command(as_json: bool, **options: object) -> int:
         asked = _Asked(**options)  # type: ignore[arg-type] # click has checked them
         try:
-            return _evaluate(benchmark, asked, as_json)
+            with writing_to(asked.out):
+                return _evaluate(benchmark, asked, as_json)
         except (AdapterError, BenchmarkError, ExtraMissing) as unusable:
             raise BadInputError(str(unusable)) from unusable
         except EndpointUnavailable as unavailable:

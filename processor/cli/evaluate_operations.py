@@ -13,7 +13,7 @@ import click
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
 from processor.app.interpreters import open_interpreter
 from processor.app.settings import interpreter_settings
-from processor.cli.errors import BadInputError
+from processor.cli.errors import BadInputError, writing_to
 from processor.cli.output import Progress, write_json
 from processor.cli.reader_options import cassette_option, interpreter_option, record_option
 from processor.cli.reading import try_out
@@ -85,15 +85,16 @@ def operations(
         for condition in conditions
     }
     subject = _subject(settings[conditions[0]])
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    plan = _Plan(subject, settings, range(1, runs + 1), out)
-    done = asyncio.run(plan.all_runs())
-    measured = results(subject, done)
-    shown = table(subject, done)
-    if out is not None:
-        (out / RESULTS_NAME).write_bytes(canonical_bytes(measured) + b"\n")
-        (out / TABLE_NAME).write_text(shown, encoding="utf-8")
+    with writing_to(out):
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+        plan = _Plan(subject, settings, range(1, runs + 1), out)
+        done = asyncio.run(plan.all_runs())
+        measured = results(subject, done)
+        shown = table(subject, done)
+        if out is not None:
+            (out / RESULTS_NAME).write_bytes(canonical_bytes(measured) + b"\n")
+            (out / TABLE_NAME).write_text(shown, encoding="utf-8")
     if as_json:
         write_json(measured)
     else:

@@ -55,16 +55,23 @@ def report(db: Path, conversation_id: str, tenant_id: str, out: Path, as_json: b
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """The whole file or none: a page that is cut off looks like one. Raises BadInputError."""
+    """The whole file or none: a page that is cut off looks like one. Raises BadInputError.
+
+    What a link leads to is replaced, not the link; a pipe or a device is written to.
+    """
     try:
-        handle, name = tempfile.mkstemp(prefix=".standfast-", dir=path.parent)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        target = path.resolve()
+        handle, name = tempfile.mkstemp(prefix=".standfast-", dir=target.parent)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)
-            os.replace(name, path)
+            os.replace(name, target)
         except OSError:
             with suppress(OSError):
                 os.unlink(name)

@@ -10,8 +10,8 @@ from replay.evaluate.operations import Score, score
 from replay.evaluate.operations_runs import Run, Subject
 
 PUBLISHED = (
-    "Published beside these (Grounded Continuation, Table 2 and section 4.3, Claude Sonnet 4, on "
-    "its own wording of the scenarios): incident F1 0.66 minimal, 0.85 definitions, 0.91 state "
+    "Published beside these (Grounded Continuation, Table 2 and section 4.3, one large model "
+    "on its own wording of the scenarios): incident F1 0.66 minimal, 0.85 definitions, 0.91 state "
     "augmented, key shifts 0.74 to 0.83 with the state; deliberation 0.85 with definitions."
 )
 

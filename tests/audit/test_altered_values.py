@@ -14,6 +14,7 @@ import pytest
 from replay.audit.run import audit
 from replay.divergence import Divergence
 from tests.audit.stores import make_archive
+from tests.replay.test_tampering import Cell
 from tests.strategies_streams import seeded_stream
 
 ALTERED = 56
@@ -38,15 +39,6 @@ class Altered(NamedTuple):
     column: str
     before: tuple[Any, ...]
     after: tuple[Any, ...]
-
-
-class Cell(NamedTuple):
-    """One value of a table."""
-
-    table: str
-    row: int
-    column: str
-    kind: str
 
 
 def cells(path: Path) -> list[Cell]:

@@ -62,6 +62,17 @@ def test_what_cannot_be_shown_is_one_line(db: Path, tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_links_and_pipes_stay_what_they_are(db: Path, tmp_path: Path) -> None:
+    """A link leads to the new page, and a pipe has it."""
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    assert report(db, tmp_path / "link.html")[0] == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "page.html").read_bytes().lstrip().lower().startswith(b"<!doctype html>")
+    status, shown, _ = report(db, Path("/dev/stdout"))
+    assert status == 0
+    assert shown.lstrip().lower().startswith(b"<!doctype html>")
+
+
 def test_a_store_that_is_being_written_is_one_line(db: Path, tmp_path: Path) -> None:
     """While another process writes the store, the command says so and changes nothing."""
     copy = tmp_path / "busy.duckdb"
