@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -137,19 +138,27 @@ def test_it_follows_until_it_is_asked_to_stop(bootstrap: str, tmp_path: Path) ->
 
 
 def test_a_second_archive_on_the_same_file_is_refused(bootstrap: str, tmp_path: Path) -> None:
-    """It says in one line that another process has the file."""
+    """Of two that follow into one file, one says in one line that the other has it, and ends."""
     path = tmp_path / "archive.duckdb"
     send(bootstrap, hostile(10, seed=1))
+    with following(bootstrap, path) as first, following(bootstrap, path) as second:
+        refused, other = _by_end(first, second)
+        stdout, stderr = refused.communicate(timeout=SECONDS_MAX)
+        assert other.poll() is None
+        other.kill()
+    assert (refused.returncode, stdout, stderr.count(b"\n")) == (2, b"", 1)
+    assert str(path).encode() in stderr
     assert archive(bootstrap, path).returncode == 0
-    with following(bootstrap, path) as process:
-        deadline = time.monotonic() + SECONDS_MAX
-        while (second := archive(bootstrap, path)).returncode == 0:
-            assert time.monotonic() < deadline  # until the first has opened it
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(SECONDS_MAX) == 0
-    assert second.returncode == 2
-    assert second.stderr.count(b"\n") == 1
-    assert str(path).encode() in second.stderr
+    assert in_archive(path) == on_brokers(bootstrap)
+
+
+def _by_end(*processes: subprocess.Popen[bytes]) -> list[subprocess.Popen[bytes]]:
+    """The same processes, when the first of them has ended: that one first."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while all(process.poll() is None for process in processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return sorted(processes, key=lambda process: process.poll() is None)
 
 
 @pytest.mark.parametrize("count", [5, 40])
