@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.messages import OPERATIONS, UTTERANCES, derived_messages, log_message
@@ -23,6 +23,7 @@ from replay.store import Store
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import decode_utterance
+from tests.kafka.groups import commit_from_outside
 from tests.pipeline.workers import GROUP, PARTITIONS
 
 PARTITION = 0
@@ -130,16 +131,12 @@ async def _write_log(bootstrap: str, events: Iterator[LogEvent]) -> int:
                 )
             await asyncio.gather(*sent)
             written += len(sent)
-    async with AIOKafkaConsumer(
-        bootstrap_servers=bootstrap, group_id=GROUP, enable_auto_commit=False
-    ) as consumer:
-        places = [
-            TopicPartition(topic, partition)
-            for topic in (OPERATIONS, UTTERANCES)
-            for partition in range(PARTITIONS)
-        ]
-        consumer.assign(places)
-        await consumer.commit(dict(await consumer.end_offsets(places)))
+    places = [
+        TopicPartition(topic, partition)
+        for topic in (OPERATIONS, UTTERANCES)
+        for partition in range(PARTITIONS)
+    ]
+    await commit_from_outside(bootstrap, GROUP, places)
     return written
 
 

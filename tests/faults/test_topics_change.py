@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
-from aiokafka.errors import CommitFailedError
 
 from processor.app.messages import OPERATIONS, UTTERANCES
 from tests.faults.test_input import utterance, work
 from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
+from tests.kafka.groups import commit_from_outside
 from tests.pipeline.workers import (
     GROUP,
     PARTITIONS,
@@ -29,26 +29,16 @@ SAID = [utterance(f"u{number}", conversation_id=f"c{number % 7}") for number in 
 SECONDS_MAX = 40.0
 
 
-async def commit(bootstrap: str, offset: int) -> None:
+def commit(bootstrap: str, offset: int) -> None:
     """Have the group say that it has come to an offset, on every partition."""
-    consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
-        group_id=GROUP,
-        enable_auto_commit=False,  # of where it happens to be
+    places = [
+        TopicPartition(topic, each)
+        for topic in (UTTERANCES, OPERATIONS)
+        for each in range(PARTITIONS)
+    ]
+    asyncio.run(
+        commit_from_outside(bootstrap, GROUP, places, lambda ends: dict.fromkeys(ends, offset))
     )
-    await consumer.start()
-    try:
-        asked = [(topic, each) for topic in (UTTERANCES, OPERATIONS) for each in range(PARTITIONS)]
-        consumer.assign([TopicPartition(*place) for place in asked])
-        async with asyncio.timeout(SECONDS_MAX):
-            while True:
-                try:
-                    await consumer.commit({TopicPartition(*place): offset for place in asked})
-                    return
-                except CommitFailedError:  # a worker that was killed is in the group for a while
-                    await asyncio.sleep(0.5)
-    finally:
-        await consumer.stop()
 
 
 def test_a_place_beyond_the_end_is_that_of_another_log(empty_kafka: Kafka, tmp_path: Path) -> None:
@@ -56,12 +46,12 @@ def test_a_place_beyond_the_end_is_that_of_another_log(empty_kafka: Kafka, tmp_p
     bootstrap = empty_kafka.bootstrap
     make_topics(bootstrap)
     say(bootstrap, SAID[:20])
-    asyncio.run(commit(bootstrap, 100_000))
+    commit(bootstrap, 100_000)
     store = tmp_path / "worker.duckdb"
     work(bootstrap, store)
     assert len(places(store)) == 20
     before = emitted(bootstrap)
-    asyncio.run(commit(bootstrap, 100_000))
+    commit(bootstrap, 100_000)
     say(bootstrap, SAID[20:])
     work(bootstrap, store)
     assert len(places(store)) == 40
