@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from tests.kafka.software import ROOT
 Row = tuple[str, int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
 """Topic, partition, offset, timestamp, key, value, headers."""
 COMMAND = (sys.executable, "-m", "processor.cli")
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 
 
 def make_topics(bootstrap: str, partitions: int, *tenants: str) -> None:
@@ -108,6 +110,27 @@ def following(bootstrap: str, path: Path) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+
+
+def size(path: Path) -> int:
+    """Bytes of the file and of what DuckDB writes beside it."""
+    files = (path, path.with_name(f"{path.name}.wal"))
+    return sum(file.stat().st_size for file in files if file.exists())
+
+
+def wait_until_it_follows(bootstrap: str, path: Path, process: subprocess.Popen[bytes]) -> None:
+    """Send three megabytes, and wait until most of it shows in the size of the file.
+
+    Nothing else that the process does makes its file grow as much.
+    """
+    before = size(path)
+    value = random.Random(before).randbytes(1_000_000)
+    send(bootstrap, [("utterances", {"value": value, "partition": 0})] * 3)
+    deadline = time.monotonic() + SECONDS_MAX
+    while size(path) <= before + 2_000_000:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _connection(bootstrap: str, path: Path) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from processor.app.web.tokens import TokenLine
 from tests.pipeline.workers import PARTITIONS, read, running_worker, say
 from tests.web.fake import statement, token_for, write_tokens
 
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 120.0
 TOKEN, LINE = token_for("acme")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from typing import final
 
 import orjson
@@ -26,6 +27,7 @@ from schemas.utterance import Utterance, UtteranceKind
 from schemas.wire import WireError, decode_utterance
 from tests.oracles.naive_map import Json
 
+ASKED = "the script is asked"
 PROVENANCE = Interpretation(interpreter="scripted", model="script", attempts=1)
 
 
@@ -66,11 +68,15 @@ class ScriptedInterpreter:
     def __init__(self, seconds_max: float = 0.2, failures: float = 0.05) -> None:
         self._seconds_max = seconds_max
         self._failures = failures
+        self._asked = False
 
     async def interpret(
         self, conversation: Conversation, utterance: Utterance, refused: Refused | None
     ) -> Interpreted:
         """Read an utterance, or fail as an endpoint fails."""
+        if not self._asked:
+            self._asked = True
+            print(ASKED, file=sys.stderr, flush=True)
         await asyncio.sleep(random.uniform(0, self._seconds_max))
         if random.random() < self._failures:
             raise EndpointUnavailable("429", retry_after_s=0.05)

@@ -25,6 +25,7 @@ from processor.interpreter.port import Interpreter
 from tests.faults.endpoint import AskingInterpreter
 from tests.faults.script import ScriptedInterpreter
 
+BLOCKED = "the event loop is blocked"
 DERIVED = frozenset(DERIVED_TOPICS.values())
 Async = Callable[..., Any]
 
@@ -35,6 +36,7 @@ def _killer(count: int) -> Callable[[], None]:
     def reached() -> None:
         left[0] -= 1
         if left[0] == 0 and os.environ.get("STANDFAST_FAULT_BLOCKS"):
+            print(BLOCKED, file=sys.stderr, flush=True)
             time.sleep(3_600)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)

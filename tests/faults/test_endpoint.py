@@ -26,7 +26,7 @@ from tests.pipeline.workers import (
 from tests.strategies_streams import seeded_stream
 
 CONVERSATIONS = [(f"tenant-{n % 4}", f"c{n % 3}") for n in range(12)]
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 120.0
 
 
 def get(url: str) -> tuple[int, str]:
@@ -122,7 +122,7 @@ def test_a_worker_whose_calls_do_not_end_stops_in_time(empty_kafka: Kafka, tmp_p
                 time.sleep(0.1)
             asked = time.monotonic()
             assert stop(worker) == 1
-            assert time.monotonic() - asked < drain_seconds + 5
+            assert time.monotonic() - asked < drain_seconds + 30
         assert "not drained in 4 s" in one.with_suffix(".log").read_text()
         endpoint.mode = "works"
         with running_worker(bootstrap, two, SCRIPTED_WORKER, **settings) as worker:

@@ -25,7 +25,7 @@ from tests.strategies_streams import seeded_stream
 CONVERSATIONS = [(f"tenant-{n % 4}", f"c{n % 3}") for n in range(12)]
 QUICK = {"STANDFAST_SCRIPT_SECONDS_MAX": "0.02"}
 AGAIN = {**QUICK, "STANDFAST_WORKER_INSTANCE": "one"}  # the next one takes its place at once
-DEATH_SECONDS_MAX = 60.0
+DEATH_SECONDS_MAX = 120.0
 
 
 @pytest.mark.parametrize(

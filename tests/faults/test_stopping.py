@@ -7,7 +7,8 @@ import socket
 import time
 from pathlib import Path
 
-from tests.faults.script import as_text
+from tests.faults.script import ASKED, as_text
+from tests.faults.scripted_worker import BLOCKED
 from tests.faults.test_input import utterance
 from tests.kafka.cluster import Kafka
 from tests.pipeline.workers import (
@@ -18,7 +19,7 @@ from tests.pipeline.workers import (
     start_worker,
 )
 
-SECONDS_MAX = 40.0
+SECONDS_MAX = 90.0
 TEXT = as_text(utterance("u1", kind="statement"))
 
 
@@ -59,19 +60,20 @@ def test_it_ends_where_it_is_when_asked_again_later(empty_kafka: Kafka, tmp_path
     """Two signals at once are one; a second later somebody means it."""
     make_topics(empty_kafka.bootstrap)
     say(empty_kafka.bootstrap, [TEXT])
+    store = tmp_path / "worker.duckdb"
     with running_worker(
         empty_kafka.bootstrap,
-        tmp_path / "worker.duckdb",
+        store,
         SCRIPTED_WORKER,
         STANDFAST_SCRIPT_SECONDS_MAX="100000",  # a call in hand that does not end
     ) as worker:
-        time.sleep(2)
+        wait_for(store.with_suffix(".log"), ASKED)
         worker.terminate()
         worker.terminate()
         time.sleep(1.2)
         assert worker.poll() is None
         worker.terminate()
-        assert worker.wait(5) == -signal.SIGTERM
+        assert worker.wait(SECONDS_MAX) == -signal.SIGTERM
 
 
 def test_it_ends_though_its_event_loop_is_stuck(empty_kafka: Kafka, tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_it_ends_though_its_event_loop_is_stuck(empty_kafka: Kafka, tmp_path: Pa
         STANDFAST_WORKER_DRAIN_SECONDS_MAX="1",
     ) as worker:
         say(empty_kafka.bootstrap, [TEXT])
-        time.sleep(3)
+        wait_for(store.with_suffix(".log"), BLOCKED)
         worker.terminate()
         began = time.monotonic()
         assert worker.wait(SECONDS_MAX) == 1

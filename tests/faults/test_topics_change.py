@@ -26,7 +26,7 @@ from tests.pipeline.workers import (
 )
 
 SAID = [utterance(f"u{number}", conversation_id=f"c{number % 7}") for number in range(40)]
-SECONDS_MAX = 40.0
+SECONDS_MAX = 120.0
 
 
 def commit(bootstrap: str, offset: int) -> None:

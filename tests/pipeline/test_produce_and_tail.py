@@ -25,7 +25,7 @@ from tests.cli.test_commands import standfast
 from tests.kafka.cluster import Kafka
 
 PARTITIONS = 5
-SECONDS_MAX = 60
+SECONDS_MAX = 120
 
 
 @pytest.fixture

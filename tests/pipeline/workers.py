@@ -29,7 +29,7 @@ from tests.kafka.software import ROOT
 Utterances = Sequence[dict[str, Any]]
 PARTITIONS = 4
 GROUP = "standfast"
-START_SECONDS_MAX = 60.0
+START_SECONDS_MAX = 120.0
 
 
 class Place(NamedTuple):
@@ -99,7 +99,7 @@ def running_worker(
         process.wait()
 
 
-def stop(process: subprocess.Popen, seconds_max: float = 40.0) -> int:
+def stop(process: subprocess.Popen, seconds_max: float = 120.0) -> int:
     """SIGTERM, and the exit status."""
     process.send_signal(signal.SIGTERM)
     return process.wait(seconds_max)
@@ -148,7 +148,7 @@ async def _is_done(bootstrap: str, topic: str, partitions: int) -> bool:
 
 
 def wait_until_done(
-    bootstrap: str, seconds_max: float = 90.0, partitions: int = PARTITIONS
+    bootstrap: str, seconds_max: float = 240.0, partitions: int = PARTITIONS
 ) -> None:
     """Until the group has committed all that was said, and all that came of it in the log."""
     deadline = time.monotonic() + seconds_max
