@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
 from processor.interpreter.limits import Breaker, Pauses, TenantBudgets
 from processor.interpreter.matching import MatchingInterpreter
 from processor.interpreter.model_interpreter import ModelInterpreter
-from processor.interpreter.openai_client import Endpoint, OpenAIModel
 from processor.interpreter.port import Interpreter
 from processor.interpreter.prompts import StandardPrompts
 from processor.interpreter.recorded import (
@@ -24,6 +23,9 @@ from processor.interpreter.recorded import (
 from processor.interpreter.request import Dialect, Model, Shape
 from processor.render.situation import render_situation
 from replay.interpretations import interpretations
+
+if TYPE_CHECKING:
+    from processor.interpreter.openai_client import OpenAIModel
 
 CASSETTE_SUFFIX = ".jsonl"
 
@@ -70,6 +72,9 @@ def _recorded(place: Path) -> Iterator[RecordedAnswer]:
 
 
 def _openai(settings: InterpreterSettings) -> OpenAIModel:
+    """The client of OpenAI takes half a second to load, which only those wait for who need it."""
+    from processor.interpreter.openai_client import Endpoint, OpenAIModel
+
     assert settings.model is not None
     return OpenAIModel(
         Endpoint(settings.base_url, settings.api_key, settings.call_seconds_max),

@@ -9,7 +9,7 @@ import pytest
 
 _COLLECTED_IN_CYCLES = """
 import gc
-from processor.engine.plausibility import manager
+from processor.engine.plausibility import libraries
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.syntax import parse
@@ -30,7 +30,7 @@ for _ in range(60):
     Cycle()
 gc.collect()
 last = Cycle()
-print(len(manager._owned) + len(manager._orphaned))
+print(len(libraries._owned) + len(libraries._orphaned))
 """
 
 

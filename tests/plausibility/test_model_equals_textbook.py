@@ -12,7 +12,7 @@ from processor.engine.plausibility import diagrams
 from processor.engine.plausibility.bounds import CommonKnowledgeUndefined
 from processor.engine.plausibility.evaluator import EngineName
 from processor.engine.plausibility.formula import Atom, Believes, Formula, Knows, Not
-from processor.engine.plausibility.manager import PythonManager
+from processor.engine.plausibility.libraries import PythonManager
 from processor.engine.plausibility.model import Model
 from processor.engine.plausibility.update import Update
 from tests.plausibility.drawn import (

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processor.engine.plausibility import manager as managers
+from processor.engine.plausibility import libraries
 from processor.engine.plausibility.bounds import BoundExceeded, Bounds
 from processor.engine.plausibility.diagrams import DiagramSpace
-from processor.engine.plausibility.manager import CuddManager, PythonManager
+from processor.engine.plausibility.libraries import CuddManager, PythonManager
 from processor.engine.plausibility.worlds import ExplicitSpace, WorldSet, WorldSpace
 
 NAMES = ("p", "q", "r", "s")
@@ -141,7 +141,7 @@ def test_a_large_diagram_is_refused() -> None:
 
 def test_memory_runs_out_as_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """An operation that would take more memory than allowed is stopped on its way."""
-    monkeypatch.setattr(managers, "BYTES_MIN", 16 * 2**20)
+    monkeypatch.setattr(libraries, "BYTES_MIN", 16 * 2**20)
     bounds = Bounds(variables=128, nodes=1)
     cudd = CuddManager(bounds)
     left = [cudd.add_variable() for _ in range(60)]
