@@ -16,7 +16,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.plausibility.syntax import to_text
 from processor.engine.record import Happening, Record
 from processor.engine.state import Problem
-from processor.engine.transition import Canonical
+from processor.engine.transition import Change
 from processor.engine.verify import grade
 
 Row: TypeAlias = tuple[Any, ...]
@@ -67,7 +67,7 @@ class Intervals:
             self._hold("agent_versions", agent, place, 0, (role,))
         self._govern(conversation)
 
-    def after_turn(self, conversation: Conversation, change: Canonical) -> None:
+    def after_turn(self, conversation: Conversation, change: list[Change]) -> None:
         """A statement was folded; `change` is what its outcome says that it did to the map."""
         state, turn = conversation.state, conversation.turn
         for record in islice(state.records.values(), self._records, None):
@@ -76,7 +76,6 @@ class Intervals:
         touched: dict[str, None] = {}
         problems: dict[str, None] = {}
         for entry in change:
-            assert isinstance(entry, list)
             kind, subject = str(entry[0]), str(entry[1])
             if kind in ("record", "dispute", *_HAPPENINGS):
                 touched[subject] = None

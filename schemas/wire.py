@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from functools import cache
 from itertools import islice
 from typing import Any, TypeVar, get_args
 
@@ -170,22 +169,27 @@ def _refuse_repeated_names(fields: list[tuple[str, object]]) -> None:
 
 
 def _fields(value: object) -> dict[str, Any]:
-    if isinstance(value, BaseModel):
-        return value.__dict__
-    raise TypeError(f"{type(value).__name__} has no canonical bytes")
+    if type(value) not in _SILENT_VALUES:
+        _learn(type(value))
+    return value.__dict__
 
 
 def _telling_fields(value: object) -> dict[str, Any]:
-    if not isinstance(value, BaseModel):
-        raise TypeError(f"{type(value).__name__} has no canonical bytes")
-    silent = _silent_values(type(value))
+    silent = _SILENT_VALUES.get(type(value)) or _learn(type(value))
     return {name: field for name, field in value.__dict__.items() if field or field != silent[name]}
 
 
-@cache
-def _silent_values(contract: type[BaseModel]) -> dict[str, object]:
-    """What each field is when it says nothing: its default, if that is null, false or empty."""
-    return {name: field.default for name, field in contract.model_fields.items()}
+_SILENT_VALUES: dict[type, dict[str, object]] = {}
+"""What each field of a contract is when it says nothing: its default, if null, false or empty."""
+
+
+def _learn(contract: type) -> dict[str, object]:
+    """Look a contract up in a table of ours: asking pydantic takes as long as all the writing."""
+    if not issubclass(contract, BaseModel):
+        raise TypeError(f"{contract.__name__} has no canonical bytes")
+    silent: dict[str, object] = {n: field.default for n, field in contract.model_fields.items()}
+    _SILENT_VALUES[contract] = silent
+    return silent
 
 
 def _wire_error(invalid: ValidationError, written: bytes) -> WireError:

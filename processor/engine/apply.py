@@ -41,22 +41,22 @@ from schemas.operations import (
 
 def apply_to_map(run: Run, operation: Operation, cause: Cause) -> None:
     """Do what the operation does to records, links, attacks, standings and problems."""
-    match operation:
-        case Observe():
+    match operation.op:
+        case "observe":
             _observe(run, operation, cause)
-        case Hypothesize():
+        case "hypothesize":
             _hypothesize(run, operation, cause)
-        case Support():
+        case "support":
             _support(run, operation, cause)
-        case Undermine():
+        case "undermine":
             _undermine(run, operation, cause)
-        case Revise():
+        case "revise":
             _revise(run, operation, cause)
-        case ExpandAwareness():
+        case "expand_awareness":
             _expand_awareness(run, operation, cause)
-        case Resolve():
+        case "resolve":
             _resolve(run, operation, cause)
-        case Question():
+        case "question":
             _question(run, operation, cause)
         case _:
             assert_never(operation)

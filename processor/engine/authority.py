@@ -7,7 +7,7 @@ role.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple, assert_never, final
 
 from processor.engine.errors import Refusal
@@ -16,17 +16,12 @@ from processor.engine.rules_version import RULES_V3
 from processor.engine.state import State
 from schemas.log import RejectionCode
 from schemas.operations import (
-    ExpandAwareness,
-    Hypothesize,
-    Observe,
     Operation,
-    Question,
-    Resolve,
-    Revise,
-    Support,
-    Undermine,
 )
-from schemas.policy import DEFAULT_POLICY, Act, Policy, Prohibition
+from schemas.policy import DEFAULT_POLICY, Act, Policy
+
+_OPEN = Policy(version="open")
+"""Forbids nothing."""
 
 
 @final
@@ -38,17 +33,14 @@ class Authority(NamedTuple):
     """
 
     role: str | None = None
-    policy: str = ""
-    forbidden: tuple[Prohibition, ...] = ()
-    may_decide: bool = True
+    policy: Policy = _OPEN
 
     def refusal(self, state: State, operation: Operation) -> Refusal | None:
         """Why the policy refuses an operation whose references are known to be good, or None."""
-        if not self.forbidden and self.may_decide:
-            return None
-        decides = isinstance(operation, Resolve) and operation.mode == "authoritative"
-        if decides and not self.may_decide:
-            return self._refusal("decide by authority", ())
+        if operation.op == "resolve" and operation.mode == "authoritative":
+            deciders = self.policy.deciders
+            if deciders is not None and self.role not in deciders:
+                return self._refusal("decide by authority", ())
         for act, id_ in _acts(operation):
             record = state.records[id_]
             if self.forbids(act, record):
@@ -58,15 +50,18 @@ class Authority(NamedTuple):
 
     def forbids(self, act: Act, record: Record) -> bool:
         """Whether the policy keeps the role from doing this to the record."""
-        return any(
-            act in each.acts
-            and (each.kinds is None or record.kind in each.kinds)
-            and (each.introduced_by is None or record.role in each.introduced_by)
-            for each in self.forbidden
-        )
+        for each in self.policy.forbidden:
+            if (
+                act in each.acts
+                and (each.roles is None or self.role in each.roles)
+                and (each.kinds is None or record.kind in each.kinds)
+                and (each.introduced_by is None or record.role in each.introduced_by)
+            ):
+                return True
+        return False
 
     def _refusal(self, what: str, records: tuple[str, ...]) -> Refusal:
-        reason = f"the policy {self.policy} does not let the role {self.role} {what}"
+        reason = f"the policy {self.policy.version} does not let the role {self.role} {what}"
         return Refusal(RejectionCode.NOT_AUTHORISED, reason, records)
 
 
@@ -83,34 +78,28 @@ def authority(state: State, rules_version: int, role: str, brought: Policy | Non
     """The authority of a statement in this role; `brought` is the policy that its event brings."""
     if rules_version < RULES_V3:
         return UNRESTRICTED
-    policy = state.own_policy or brought or policy_in_force(state)
-    return Authority(
-        role,
-        policy.version,
-        tuple(each for each in policy.forbidden if each.roles is None or role in each.roles),
-        policy.deciders is None or role in policy.deciders,
-    )
+    return Authority(role, state.own_policy or brought or policy_in_force(state))
 
 
-def _acts(operation: Operation) -> Iterator[tuple[Act, str]]:
+def _acts(operation: Operation) -> Sequence[tuple[Act, str]]:
     """What the operation does to which records that are there, in the order of its fields."""
-    match operation:
-        case Support():
-            yield Act.SUPPORT, operation.target
-        case Undermine():
-            yield Act.UNDERMINE, operation.target
-        case Revise():
-            yield Act.REVISE, operation.target
-        case Resolve():
-            yield Act.RESOLVE, operation.target
-            if operation.decision is None and operation.premises:
-                yield Act.REBASE, operation.target
-            for subsumed in operation.subsumes:
-                yield Act.REBASE, subsumed
-        case ExpandAwareness():
-            if operation.reclassifies is not None:
-                yield Act.RECLASSIFY, operation.reclassifies
-        case Observe() | Hypothesize() | Question():
-            return
+    match operation.op:
+        case "observe" | "hypothesize" | "question":
+            return ()
+        case "support":
+            return ((Act.SUPPORT, operation.target),)
+        case "revise":
+            return ((Act.REVISE, operation.target),)
+        case "undermine":
+            return ((Act.UNDERMINE, operation.target),)
+        case "resolve":
+            rebased = (
+                [operation.target] if operation.decision is None and operation.premises else []
+            )
+            rebases = [(Act.REBASE, id_) for id_ in (*rebased, *operation.subsumes)]
+            return ((Act.RESOLVE, operation.target), *rebases)
+        case "expand_awareness":
+            reclassified = operation.reclassifies
+            return () if reclassified is None else ((Act.RECLASSIFY, reclassified),)
         case _:
             assert_never(operation)

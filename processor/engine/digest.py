@@ -24,7 +24,7 @@ from processor.engine.errors import BrokenInvariantError
 from processor.engine.hash_tree import EMPTY_LEAF, HashTree, plain_root
 from processor.engine.record import Record
 from processor.engine.state import Problem, State
-from processor.engine.transition import Canonical, Part, Transition
+from processor.engine.transition import Change, Part, Transition
 from schemas.wire import canonical_content
 
 GENESIS = sha256(b"standfast.genesis.v1").hexdigest()
@@ -145,7 +145,7 @@ def state_digest(state: State) -> str:
     return _combine([plain_root(leaves) for leaves in sections], state)
 
 
-def chain(previous: str, header: list[str | int], content: bytes, change: Canonical) -> str:
+def chain(previous: str, header: list[str | int], content: bytes, change: list[Change]) -> str:
     """The digest of the log after one more event.
 
     `header` says in clear which event it is (tenant, conversation, sequence, kind, rules version),

@@ -20,7 +20,7 @@ from processor.engine.errors import BrokenInvariantError
 from processor.engine.implied import AtomSource, Implies
 from processor.engine.rules_version import KNOWN_RULES, RULES_V2
 from processor.engine.setup import run_setup
-from processor.engine.transition import Canonical, Transition
+from processor.engine.transition import Change, Transition
 from processor.engine.turn import TurnOutcome, run_turn
 from processor.engine.verify import Verdict, verify_claims
 from schemas.derived import DerivedEvent
@@ -130,25 +130,29 @@ def advance(
 
 def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason | None:
     """Why the event does not fit the conversation, or None if it does."""
-    if (event.tenant_id, event.conversation_id) != (
-        conversation.tenant_id,
-        conversation.conversation_id,
+    if (
+        event.conversation_id != conversation.conversation_id
+        or event.tenant_id != conversation.tenant_id
     ):
         return RefusalReason.WRONG_CONVERSATION
-    if event.sequence <= conversation.sequence:
-        return RefusalReason.SEQUENCE_TAKEN
-    if event.sequence > conversation.sequence + 1:
-        return RefusalReason.SEQUENCE_GAP
+    if event.sequence != conversation.sequence + 1:
+        is_taken = event.sequence <= conversation.sequence
+        return RefusalReason.SEQUENCE_TAKEN if is_taken else RefusalReason.SEQUENCE_GAP
     if conversation.is_erased:
         return RefusalReason.ERASED
     if event.rules_version not in KNOWN_RULES:
         return RefusalReason.UNKNOWN_RULES
-    if isinstance(event, (OperationsAppended, InterpretationFailed)) and (
-        event.turn != conversation.turn + 1
-    ):
-        return RefusalReason.TURN_MISMATCH
-    if isinstance(event, ConversationSetUp) and conversation.sequence > 0:
-        return RefusalReason.NOT_AT_THE_START
+    match event:
+        case OperationsAppended() | InterpretationFailed():
+            if event.turn != conversation.turn + 1:
+                return RefusalReason.TURN_MISMATCH
+        case ConversationSetUp():
+            if conversation.sequence > 0:
+                return RefusalReason.NOT_AT_THE_START
+        case CandidateAppended() | ConversationErased():
+            pass
+        case _:
+            assert_never(event)
     if isinstance(event, OperationsAppended) and event.fills_turn is not None:
         fits = conversation.missing.get(event.fills_turn) == event.utterance.id
         return None if fits else RefusalReason.NOTHING_TO_FILL
@@ -159,7 +163,7 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
 
 def _advance(
     conversation: Conversation, event: LogEvent, implies: Implies | None
-) -> tuple[Advanced, Canonical]:
+) -> tuple[Advanced, list[Change]]:
     state = conversation.state
     match event:
         case OperationsAppended():
@@ -172,7 +176,7 @@ def _advance(
                 authority(state, event.rules_version, event.role, event.policy),
                 implies if event.rules_version >= RULES_V2 else None,
             )
-            if any(record.atoms for record in transition.born):
+            if transition.brings_atoms:
                 if implies is None and event.rules_version >= RULES_V2:
                     transition.rollback()
                     raise BrokenInvariantError("nothing can tell what the atoms imply")

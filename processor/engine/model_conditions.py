@@ -32,17 +32,13 @@ from processor.engine.run import Run
 from processor.engine.state import State
 from schemas.log import RejectionCode
 from schemas.operations import (
-    ExpandAwareness,
     Hypothesize,
     InlineRecord,
     Observe,
     Operation,
-    Question,
     Reference,
     Resolve,
     Revise,
-    Support,
-    Undermine,
 )
 
 
@@ -91,7 +87,7 @@ def _answered(run: Run, operation: Operation, brought: Assessment) -> Assessment
             run.state.model.possible(meaning)
         return _assess(run, operation, brought)
     except (BoundExceeded, CommonKnowledgeUndefined) as unanswered:
-        if isinstance(operation, Observe | Revise):
+        if operation.op in ("observe", "revise"):
             return brought._replace(unanswered=str(unanswered))
         is_bound = isinstance(unanswered, BoundExceeded)
         code = RejectionCode.BOUND_EXCEEDED if is_bound else RejectionCode.INCONSISTENT_WITH_MODEL
@@ -100,37 +96,37 @@ def _answered(run: Run, operation: Operation, brought: Assessment) -> Assessment
 
 def brings_formula(state: State, operation: Operation) -> bool:
     """Whether the operation gives the model something to check."""
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             return operation.formula is not None or _any_inline(operation.premises)
-        case Support() | Undermine():
+        case "support" | "undermine":
             return _any_inline((operation.evidence,))
-        case Revise():
+        case "revise":
             return _any_inline((operation.by,)) or (
                 operation.negates and _has_formula(state, operation.target)
             )
-        case Resolve():
+        case "resolve":
             decision = () if operation.decision is None else (operation.decision,)
             return _any_inline((*operation.premises, *decision)) or (
                 operation.mode == "consensual" and _has_formula(state, operation.target)
             )
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             return False
         case _:
             assert_never(operation)
 
 
 def _assess(run: Run, operation: Operation, brought: Assessment) -> Assessment | Refusal:
-    match operation:
-        case Observe():
+    match operation.op:
+        case "observe":
             return brought if brought.formula is None else _assess_observe(run, operation, brought)
-        case Hypothesize():
+        case "hypothesize":
             return _hypothesis_refusal(run, operation, brought.formula) or brought
-        case Revise():
+        case "revise":
             return brought._replace(negation=_can_be_negated(run, operation))
-        case Resolve():
+        case "resolve":
             return _resolution_refusal(run, operation) or brought
-        case Support() | Undermine() | ExpandAwareness() | Question():
+        case "support" | "undermine" | "expand_awareness" | "question":
             return brought
         case _:
             assert_never(operation)
@@ -221,17 +217,17 @@ def _resolution_refusal(run: Run, operation: Resolve) -> Refusal | None:
 
 def _inline_records(operation: Operation) -> Iterator[InlineRecord]:
     """Every record the operation introduces inline, nested ones before the one that cites them."""
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             references: tuple[Reference, ...] = operation.premises
-        case Support() | Undermine():
+        case "support" | "undermine":
             references = (operation.evidence,)
-        case Revise():
+        case "revise":
             references = (operation.by,)
-        case Resolve():
+        case "resolve":
             decision = () if operation.decision is None else (operation.decision,)
             references = (*operation.premises, *decision)
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             references = ()
         case _:
             assert_never(operation)

@@ -24,16 +24,10 @@ from processor.engine.run import Run
 from processor.engine.state import Dispute, Problem
 from schemas.derived import Note, NoteCode
 from schemas.operations import (
-    ExpandAwareness,
-    Hypothesize,
     Observe,
     Operation,
-    Question,
     Reference,
-    Resolve,
     Revise,
-    Support,
-    Undermine,
 )
 
 
@@ -44,28 +38,28 @@ def apply_to_model(run: Run, operation: Operation, assessment: Assessment) -> No
             _give_meaning(run, record, formula)
         else:
             _make_aware(run, formula)
-    match operation:
-        case Observe():
+    match operation.op:
+        case "observe":
             _observe(run, operation, assessment)
-        case Hypothesize():
+        case "hypothesize":
             if assessment.formula is not None:
                 _give_meaning(run, operation.record, assessment.formula)
             _update(run, UpdateKind.RADICAL, Atom(operation.record), (operation.record,))
-        case Support():
+        case "support":
             kind = UpdateKind.RADICAL if operation.specific else UpdateKind.CONSERVATIVE
             tags = (operation.target, _id_of(operation.evidence))
             _update(run, kind, Atom(operation.target), tags)
-        case Undermine():
+        case "undermine":
             kind = UpdateKind.RADICAL if operation.contrast else UpdateKind.CONSERVATIVE
             _update(run, kind, Not(Atom(operation.target)), (_id_of(operation.evidence),))
-        case Revise():
+        case "revise":
             _revise(run, operation, assessment)
-        case ExpandAwareness():
+        case "expand_awareness":
             _update(run, UpdateKind.VARIABLE, Atom(operation.proposition), ())
-        case Resolve():
+        case "resolve":
             if operation.mode == "consensual":
                 _update(run, UpdateKind.ANNOUNCEMENT, Atom(operation.target), (operation.target,))
-        case Question():
+        case "question":
             pass
         case _:
             assert_never(operation)
@@ -110,7 +104,7 @@ def _observe(run: Run, operation: Observe, assessment: Assessment) -> None:
                 content,
                 (operation.record,),
                 run.audience,
-                simultaneous=True,
+                True,  # simultaneous; by position, as a name would double what it costs
             )
         )
         return

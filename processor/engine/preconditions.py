@@ -36,31 +36,31 @@ Introduced = dict[str, bool]
 
 def structural_refusal(state: State, operation: Operation) -> Refusal | None:
     """Why the dependency map refuses the operation, or None."""
-    match operation:
-        case Observe():
+    match operation.op:
+        case "observe":
             return _check_observe(state, operation)
-        case Hypothesize():
+        case "hypothesize":
             return _check_hypothesize(state, operation)
-        case Support():
+        case "support":
             return _check_support(state, operation)
-        case Undermine():
+        case "undermine":
             return _check_undermine(state, operation)
-        case Revise():
+        case "revise":
             return _check_revise(state, operation)
-        case ExpandAwareness():
+        case "expand_awareness":
             return _check_expand_awareness(state, operation)
-        case Resolve():
+        case "resolve":
             return _check_resolve(state, operation)
-        case Question():
+        case "question":
             return _check_question(state, operation)
         case _:
             assert_never(operation)
 
 
-def awareness_refusal(state: State, operation: Operation, hearing: Audience) -> Refusal | None:
+def awareness_refusal(
+    state: State, operation: ExpandAwareness, hearing: Audience
+) -> Refusal | None:
     """Why nobody would become aware of anything, or None. `hearing` is the turn's audience."""
-    if not isinstance(operation, ExpandAwareness):
-        return None
     if _someone_is_unaware(state, operation, hearing):
         return None
     return Refusal(
@@ -81,6 +81,8 @@ def _check_observe(state: State, operation: Observe) -> Refusal | None:
 def _check_hypothesize(state: State, operation: Hypothesize) -> Refusal | None:
     if state.is_taken(operation.record):
         return _duplicate(operation.record)
+    if not operation.premises and not operation.explains:
+        return None
     introduced: Introduced = {operation.record: False}
     return _check_references(state, operation.premises, introduced) or _check_problems(
         state, operation.explains, introduced

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import final
 
 from processor.engine.authority import Authority
@@ -10,14 +9,12 @@ from processor.engine.impact import Impact
 from processor.engine.plausibility.semantics import Conjunction
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Audience, Record
-from processor.engine.state import State
 from processor.engine.transition import Transition
 from schemas.derived import Note
 from schemas.log import Rejection
 
 
 @final
-@dataclass(slots=True)
 class Run:
     """One statement being applied: who says it, to whom, with what authority, and its effects.
 
@@ -25,20 +22,45 @@ class Run:
     are announced. `superseded` were revised because a projection said that it follows.
     """
 
-    transition: Transition
-    state: State
-    turn: int
-    speaker: str
-    audience: Audience
-    authority: Authority
-    applied: list[int] = field(default_factory=list)
-    rejections: list[Rejection] = field(default_factory=list)
-    impacts: list[Impact] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
-    decided: list[Record] = field(default_factory=list)
-    announced: list[Update] = field(default_factory=list)
-    superseded: list[str] = field(default_factory=list)
-    _announced_together: Conjunction | None = None
+    __slots__ = (
+        "_announced_together",
+        "announced",
+        "applied",
+        "audience",
+        "authority",
+        "decided",
+        "impacts",
+        "notes",
+        "rejections",
+        "speaker",
+        "state",
+        "superseded",
+        "transition",
+        "turn",
+    )
+
+    def __init__(
+        self,
+        transition: Transition,
+        turn: int,
+        speaker: str,
+        audience: Audience,
+        authority: Authority,
+    ) -> None:
+        self.transition = transition
+        self.state = transition.state
+        self.turn = turn
+        self.speaker = speaker
+        self.audience = audience
+        self.authority = authority
+        self.applied: list[int] = []
+        self.rejections: list[Rejection] = []
+        self.impacts: list[Impact] = []
+        self.notes: list[Note] = []
+        self.decided: list[Record] = []
+        self.announced: list[Update] = []
+        self.superseded: list[str] = []
+        self._announced_together: Conjunction | None = None
 
     def contract(self, id_: str) -> None:
         """Take a record out of the model, if there is one with this id."""

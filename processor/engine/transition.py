@@ -19,7 +19,8 @@ from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
 from schemas.policy import Policy
 
-Canonical: TypeAlias = "list[str | int | Canonical | None]"
+Change: TypeAlias = "tuple[str | int | tuple[str, ...] | None, ...]"
+"""One thing that a transition did to the map."""
 
 
 @final
@@ -60,6 +61,7 @@ class Transition:
     corroboration, turned to no, in the order they turned; `born` are the new ones.
     `touched_records` got an entry into their trail; `touched` are the other parts of the state that
     changed: the id of a problem, the place of a dispute, the turn of updates, a proposition.
+    `brings_atoms` says that a new record carries some.
     """
 
     __slots__ = (
@@ -67,6 +69,7 @@ class Transition:
         "_model_mark",
         "_undo",
         "born",
+        "brings_atoms",
         "change",
         "core_lost",
         "lost",
@@ -79,8 +82,9 @@ class Transition:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self.change: Canonical = []
+        self.change: list[Change] = []
         self.born: list[Record] = []
+        self.brings_atoms = False
         self.lost: list[Record] = []
         self.core_lost: list[Record] = []
         self.standings: list[StandingChange] = []
@@ -105,7 +109,9 @@ class Transition:
             support.add_dependent(record)
         state.link_count += record.premise_count
         self.born.append(record)
-        self.change.append(["record", record.id, record.kind])
+        if record.atoms:
+            self.brings_atoms = True
+        self.change.append(("record", record.id, record.kind))
         self._undo.append((self._remove_record, record))
 
     def add_link(self, record: Record, support: Record, kind: LinkKind, cause: Cause) -> None:
@@ -163,7 +169,7 @@ class Transition:
             TrailEntry(happening, cause.turn, cause.op, cause.by, cause.speaker, value)
         )
         self.touched_records.append(record)
-        self.change.append([happening, record.id, cause.op, cause.by, cause.speaker, value])
+        self.change.append((happening, record.id, cause.op, cause.by, cause.speaker, value))
         self._undo.append((list.pop, record.trail))
 
     # -- problems and disputes ------------------------------------------------------------------
@@ -172,7 +178,7 @@ class Transition:
         """Pose a question, or note that an observation surprised its hearers."""
         self.state.problems[problem.id] = problem
         self.touched.append((Part.PROBLEM, problem.id))
-        self.change.append(["problem", problem.id])
+        self.change.append(("problem", problem.id))
         self._undo.append((self.state.problems.pop, problem.id))
 
     def add_answer(self, id_: str, answer: Record) -> None:
@@ -182,7 +188,7 @@ class Transition:
             return
         problem.answers.append(answer.id)
         self.touched.append((Part.PROBLEM, id_))
-        self.change.append(["answer", id_, answer.id])
+        self.change.append(("answer", id_, answer.id))
         self._undo.append((list.pop, problem.answers))
 
     def add_dispute(self, dispute: Dispute) -> None:
@@ -190,7 +196,7 @@ class Transition:
         self.state.disputes.append(dispute)
         self._mark_disputed(len(self.state.disputes) - 1)
         self.touched.append((Part.DISPUTE, len(self.state.disputes) - 1))
-        self.change.append(["dispute", dispute.observation, list(dispute.contradicts)])
+        self.change.append(("dispute", dispute.observation, dispute.contradicts))
         self._undo.append((self._remove_dispute, dispute))
 
     def clear_disputes(self, record: Record, turn: int) -> None:
@@ -200,7 +206,7 @@ class Transition:
             dispute.cleared_turn = turn
             self._unmark_disputed(place)
             self.touched.append((Part.DISPUTE, place))
-            self.change.append(["dispute_cleared", dispute.observation])
+            self.change.append(("dispute_cleared", dispute.observation))
             self._undo.append((self._restore_dispute, place))
 
     # -- the plausibility model and awareness ----------------------------------------------------
@@ -209,13 +215,13 @@ class Transition:
         """Append to the log of the plausibility model."""
         self.state.model.append(update)
         self.updated_model = True
-        self.change.append(["update", update.kind, *update.tags])
+        self.change.append(("update", update.kind, *update.tags))
 
     def contract_model(self, record: Record) -> None:
         """Drop from the model's log what stands for this record."""
         for update in self.state.model.contract(record.id):
             self.touched.append((Part.UPDATES, update.turn))
-            self.change.append(["contracted", update.kind, update.turn, *update.tags])
+            self.change.append(("contracted", update.kind, update.turn, *update.tags))
 
     def expand_awareness(
         self, proposition: str, agents: tuple[str, ...] | None, audience: Audience, turn: int
@@ -223,20 +229,20 @@ class Transition:
         """Bring a proposition to the mind of these agents, as far as they hear the turn."""
         self.state.awareness.expand(proposition, agents, audience, turn)
         self.touched.append((Part.AWARENESS, proposition))
-        self.change.append(["aware", proposition, None if agents is None else list(agents)])
+        self.change.append(("aware", proposition, agents))
 
     def declare_role(self, agent: str, role: str) -> None:
         """An agent that a setup names."""
         assert agent not in self.state.roles
         self.state.roles[agent] = role
-        self.change.append(["agent", agent, role])
+        self.change.append(("agent", agent, role))
         self._undo.append((self.state.roles.pop, agent))
 
     def set_own_policy(self, policy: Policy) -> None:
         """The policy that a setup gives its conversation."""
         assert self.state.own_policy is None
         self.state.own_policy = policy
-        self.change.append(["own_policy", policy.version])
+        self.change.append(("own_policy", policy.version))
         self._undo.append((self._restore_own_policy, None))
 
     # -- the end of it --------------------------------------------------------------------------

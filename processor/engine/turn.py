@@ -29,7 +29,7 @@ from processor.engine.record import Audience, Happening, Record
 from processor.engine.retraction import sorted_ids
 from processor.engine.run import Run
 from processor.engine.state import Dispute, State
-from processor.engine.transition import Canonical, Cause, StandingChange, Transition
+from processor.engine.transition import Cause, Change, StandingChange, Transition
 from schemas.contract import REASON_CHARS_MAX, REFERENCES_MAX
 from schemas.derived import Note
 from schemas.log import Rejection
@@ -57,7 +57,7 @@ class TurnOutcome(NamedTuple):
     alerts: tuple[str, ...]
     introduced: tuple[str, ...]
     standings: tuple[StandingChange, ...]
-    change: Canonical
+    change: list[Change]
 
 
 def run_turn(
@@ -73,14 +73,14 @@ def run_turn(
     order = sorted(range(len(operations)), key=[_RANK[each.op] for each in operations].__getitem__)
     evaluated = [operation for operation in operations if brings_formula(state, operation)]
     if not evaluated:
-        run = Run(Transition(state), state, turn, speaker, audience, authority)
+        run = Run(Transition(state), turn, speaker, audience, authority)
         outcome = _attempt(run, operations, order, None, implies)
         assert outcome is not None, "nothing was assumed"
         return run.transition, outcome
-    assumed = Assumed(tuple(i for i in order if isinstance(operations[i], Revise)), None)
+    assumed = Assumed(tuple(i for i in order if operations[i].op == "revise"), None)
     with state.model.turn():
         while True:
-            run = Run(Transition(state), state, turn, speaker, audience, authority)
+            run = Run(Transition(state), turn, speaker, audience, authority)
             outcome = _attempt(run, operations, order, assumed, implies)
             if outcome is not None:
                 return run.transition, outcome
@@ -209,11 +209,11 @@ def _rejection(index: int, refusal: Refusal) -> Rejection:
 
 def _apply_one(run: Run, operation: Operation, evaluates: bool) -> Refusal | None:
     """Check, then apply: a refused operation has changed nothing."""
-    refusal = (
-        structural_refusal(run.state, operation)
-        or run.authority.refusal(run.state, operation)
-        or awareness_refusal(run.state, operation, run.audience)
-    )
+    refusal = structural_refusal(run.state, operation)
+    if refusal is None:
+        refusal = run.authority.refusal(run.state, operation)
+    if refusal is None and operation.op == "expand_awareness":
+        refusal = awareness_refusal(run.state, operation, run.audience)
     if refusal is not None:
         return refusal
     assessment = NOTHING_TO_ASSESS

@@ -35,12 +35,11 @@ from processor.engine.rules_version import RULES_V2
 from processor.engine.state import State
 from processor.evidence.fact import Arrival
 from processor.evidence.ledger import Ledger
-from processor.evidence.projection import Kept, events_of_turn, ledger_of, scorer_for
+from processor.evidence.projection import Kept, events_of_turn, kept_ledger, scorer_for
 from processor.evidence.row import LIVE_MAX, Entered, Holding, Row
 from schemas.derived import Note, NoteCode, Standing
 from schemas.evidence import Supersession
 from schemas.log import LogEvent, OperationsAppended
-from schemas.operations import Revise
 from schemas.policy import Act
 
 __all__ = ["Advanced", "Folded", "RefusalReason", "Refused", "advance", "fold", "refusal_reason"]
@@ -85,12 +84,9 @@ class _Reading:
     """
 
     def __init__(self, conversation: Conversation, event: OperationsAppended) -> None:
-        self._ledger = ledger_of(conversation)
-        self._turn = event.turn
-        self._source = atom_source(event)
+        self._kept = kept_ledger(conversation)
         self._event = event
-        self._authority = self._authority_in(conversation.state, event.role)
-        self._revised = [each.target for each in event.operations if isinstance(each, Revise)]
+        self._revised = [each.target for each in event.operations if each.op == "revise"]
         self._branch: Ledger | None = None
         self._protected: dict[str, None] = {}
         self._powerless: dict[tuple[str, str], None] = {}
@@ -100,32 +96,36 @@ class _Reading:
         self._branch = None
         self._protected = {}
         self._powerless = {}
-        known = self._ledger.keys_of_record
-        if not any(record.atoms for record in born) and not any(
-            id_ in known for id_ in self._revised
-        ):
+        known = self._kept.ledger.keys_of_record
+        arrived = [record for record in born if record.atoms]
+        withdrawn = [id_ for id_ in self._revised if id_ in known]
+        if not arrived and not withdrawn:
             return NOTHING_IMPLIED
-        self._branch = branch = self._ledger.branch()
-        scorer = scorer_for(self._source)
+        self._branch = branch = self._kept.ledger.branch()
+        source = atom_source(self._event)
+        scorer = scorer_for(source)
+        own = self._authority_in(state, self._event.role)
         entered: list[tuple[Arrival, Entered]] = []
         for event in events_of_turn(
-            state, self._turn, born, self._revised, self._source, branch.count
+            state, self._event.turn, born, self._revised, source, branch.count
         ):
             if isinstance(event, Arrival):
-                event = self._within_authority(state, branch, event)
+                event = self._within_authority(state, own, branch, event)
             done = branch.take(event, scorer)
             if isinstance(event, Arrival) and done is not None:
                 entered.append((event, done._replace(row=Row(event.fact.key))))  # rows are long
-        return _implied(state, entered, self._source.supersession is not Supersession.OFF)
+        return _implied(state, entered, source.supersession is not Supersession.OFF)
 
-    def _within_authority(self, state: State, ledger: Ledger, arrival: Arrival) -> Arrival:
+    def _within_authority(
+        self, state: State, authority: Authority, ledger: Ledger, arrival: Arrival
+    ) -> Arrival:
         """The arrival with the records of its row that it may not withdraw, or they not it."""
         own = state.records[arrival.fact.record]
         protected = tuple(
             dict.fromkeys(
                 protector
                 for holding in ledger.live_at(arrival)
-                if (protector := self._first_protected(state, holding)) is not None
+                if (protector := _first_protected(state, authority, holding)) is not None
             )
         )
         powerless = tuple(
@@ -143,24 +143,22 @@ class _Reading:
             return UNRESTRICTED
         return authority(state, self._event.rules_version, role, self._event.policy)
 
-    def _first_protected(self, state: State, holding: Holding) -> str | None:
-        """A record that protects its holding; one is enough."""
-        if not self._authority.forbidden:
-            return None
-        forbids = self._authority.forbids
-        ids = (fact.record for fact in holding.facts)
-        return next((id_ for id_ in ids if forbids(Act.REVISE, state.records[id_])), None)
-
     def keep(self, conversation: Conversation) -> None:
         """The turn was kept: so is what came to the ledger."""
         if self._branch is not None:
-            self._ledger.adopt(self._branch)
+            self._kept.ledger.adopt(self._branch)
         if self._protected or self._powerless:
-            source = self._source._replace(
+            source = atom_source(self._event)._replace(
                 protected=tuple(self._protected), powerless=tuple(self._powerless)
             )
-            conversation.atom_sources[self._turn] = source
-        conversation.projection = Kept(self._ledger, conversation.turn)
+            conversation.atom_sources[self._event.turn] = source
+        self._kept.turn = conversation.turn
+
+
+def _first_protected(state: State, authority: Authority, holding: Holding) -> str | None:
+    """A record that protects its holding; one is enough."""
+    ids = (fact.record for fact in holding.facts)
+    return next((id_ for id_ in ids if authority.forbids(Act.REVISE, state.records[id_])), None)
 
 
 def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: bool) -> Implied:

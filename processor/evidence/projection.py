@@ -35,11 +35,16 @@ class Kept:
 
 def ledger_of(conversation: Conversation) -> Ledger:
     """The ledger of the conversation as it is now."""
+    return kept_ledger(conversation).ledger
+
+
+def kept_ledger(conversation: Conversation) -> Kept:
+    """The same with its turn, for whoever takes it on from there."""
     kept = conversation.projection
     if not isinstance(kept, Kept) or kept.turn != conversation.turn:
         kept = Kept(made_up(conversation), conversation.turn)
         conversation.projection = kept
-    return kept.ledger
+    return kept
 
 
 def made_up(conversation: Conversation) -> Ledger:

@@ -14,18 +14,10 @@ from processor.engine.plausibility.syntax import parse
 from schemas.formula import FormulaInput
 from schemas.log import Interpretation
 from schemas.operations import (
-    ExpandAwareness,
-    Hypothesize,
     InlineRecord,
-    Observe,
     Operation,
-    Question,
     Reference,
     References,
-    Resolve,
-    Revise,
-    Support,
-    Undermine,
 )
 from schemas.wire import WireError
 
@@ -49,8 +41,8 @@ def parse_formulas(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 def _parse_operation(operation: Operation, place: str) -> Operation:
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             if operation.formula is None and not _has_inline(operation.premises):
                 return operation
             return operation.model_copy(
@@ -59,13 +51,13 @@ def _parse_operation(operation: Operation, place: str) -> Operation:
                     "premises": _parse_all(operation.premises, f"{place}.premises"),
                 }
             )
-        case Support() | Undermine():
+        case "support" | "undermine":
             evidence = _parse_reference(operation.evidence, f"{place}.evidence")
             return operation.model_copy(update={"evidence": evidence})
-        case Revise():
+        case "revise":
             by = _parse_reference(operation.by, f"{place}.by")
             return operation.model_copy(update={"by": by})
-        case Resolve():
+        case "resolve":
             decision = operation.decision
             return operation.model_copy(
                 update={
@@ -73,7 +65,7 @@ def _parse_operation(operation: Operation, place: str) -> Operation:
                     "decision": decision and _parse_inline(decision, f"{place}.decision"),
                 }
             )
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             return operation
         case _:
             assert_never(operation)
@@ -115,17 +107,17 @@ def _tree(formula: FormulaInput | None, place: str) -> FormulaInput | None:
 
 
 def _formula_chars(operation: Operation) -> int:
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             return _chars(operation.formula) + sum(map(_chars_in, operation.premises))
-        case Support() | Undermine():
+        case "support" | "undermine":
             return _chars_in(operation.evidence)
-        case Revise():
+        case "revise":
             return _chars_in(operation.by)
-        case Resolve():
+        case "resolve":
             decision = 0 if operation.decision is None else _chars_in(operation.decision)
             return decision + sum(map(_chars_in, operation.premises))
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             return 0
         case _:
             assert_never(operation)

@@ -10,18 +10,10 @@ from processor.engine.state import State
 from processor.interpreter.candidates import normalised, same_claims
 from schemas.contract import REFERENCES_MAX
 from schemas.operations import (
-    ExpandAwareness,
-    Hypothesize,
     InlineRecord,
-    Observe,
     Operation,
-    Question,
     Reference,
     References,
-    Resolve,
-    Revise,
-    Support,
-    Undermine,
 )
 
 ASSISTANT = "assistant"
@@ -53,19 +45,19 @@ def _original(records: list[Record]) -> Record:
 
 def _claims(operation: Operation) -> Iterator[str]:
     """All claims of the records that the operation introduces."""
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             yield operation.claim
             yield from _claims_in(*operation.premises)
-        case Support() | Undermine():
+        case "support" | "undermine":
             yield from _claims_in(operation.evidence)
-        case Revise():
+        case "revise":
             yield from _claims_in(operation.by)
-        case Resolve():
+        case "resolve":
             yield from _claims_in(*operation.premises)
             if operation.decision is not None:
                 yield from _claims_in(operation.decision)
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             return
         case _:
             assert_never(operation)
@@ -79,20 +71,20 @@ def _claims_in(*references: Reference) -> Iterator[str]:
 
 
 def _linked(operation: Operation, restated: dict[str, Record]) -> Operation:
-    match operation:
-        case Observe() | Hypothesize():
+    match operation.op:
+        case "observe" | "hypothesize":
             premises = _premises(operation.record, operation.claim, operation.premises, restated)
             return operation.model_copy(update={"premises": premises})
-        case Support():
+        case "support":
             original = _restated_by(operation.evidence, restated)
             if original is not None and original.id == operation.target:
                 return operation.model_copy(update={"evidence": original.id})
             return operation.model_copy(update={"evidence": _cited(operation.evidence, restated)})
-        case Undermine():
+        case "undermine":
             return operation.model_copy(update={"evidence": _cited(operation.evidence, restated)})
-        case Revise():
+        case "revise":
             return operation.model_copy(update={"by": _cited(operation.by, restated)})
-        case Resolve():
+        case "resolve":
             decision = operation.decision
             return operation.model_copy(
                 update={
@@ -100,7 +92,7 @@ def _linked(operation: Operation, restated: dict[str, Record]) -> Operation:
                     "decision": decision and _cited(decision, restated),
                 }
             )
-        case ExpandAwareness() | Question():
+        case "expand_awareness" | "question":
             return operation
         case _:
             assert_never(operation)

@@ -6,17 +6,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from schemas.operations import (
-    ExpandAwareness,
-    Hypothesize,
     InlineRecord,
-    Observe,
     Operation,
-    Question,
     Reference,
-    Resolve,
-    Revise,
-    Support,
-    Undermine,
 )
 
 Words = list[str | list[str]]
@@ -25,26 +17,26 @@ _NAMED_MAX = 6
 
 def operation_words(operation: Operation) -> Words:
     """An operation as somebody would say it."""
-    match operation:
-        case Observe():
+    match operation.op:
+        case "observe":
             return ["observe", [operation.record], *_listed("resting on", operation.premises)]
-        case Hypothesize():
+        case "hypothesize":
             return [
                 "hypothesize",
                 [operation.record],
                 *_listed("resting on", operation.premises),
                 *_listed("to explain", operation.explains),
             ]
-        case Support():
+        case "support":
             return ["support", [operation.target], "with", [_id(operation.evidence)]]
-        case Undermine():
+        case "undermine":
             return ["undermine", [operation.target], "with", [_id(operation.evidence)]]
-        case Revise():
+        case "revise":
             return ["give up", [operation.target], "because of", [_id(operation.by)]]
-        case ExpandAwareness():
+        case "expand_awareness":
             record = [] if operation.record is None else _listed("as", [operation.record])
             return ["bring up", operation.proposition, *record]
-        case Resolve():
+        case "resolve":
             decision = [] if operation.decision is None else [operation.decision]
             return [
                 f"settle on ({operation.mode})",
@@ -54,7 +46,7 @@ def operation_words(operation: Operation) -> Words:
                 *_listed("resting on", operation.premises),
                 *_listed("answering", operation.answers),
             ]
-        case Question():
+        case "question":
             return ["ask", [operation.question], *_listed("about", operation.about)]
         case _:
             assert_never(operation)

@@ -25,13 +25,17 @@ class Mark(NamedTuple):
 
 @final
 class UpdateLog:
-    """The updates in order, by ascending turn."""
+    """The updates in order, by ascending turn.
+
+    `last_turn` is the turn of the last entry, whether contracted or not; 0 if there is none.
+    """
 
     def __init__(self) -> None:
         self.entries: list[Update | None] = []
         self._of_tag: dict[str, int | list[int]] = {}  # nearly every record has a single entry
         self._turns = array("q")
         self._turn_starts = array("q")
+        self.last_turn = 0
         self._contracted: list[tuple[int, Update]] = []
         self._lowest_change = 0
 
@@ -47,8 +51,9 @@ class UpdateLog:
                 self._of_tag[tag] = [earlier, serial]
             else:
                 earlier.append(serial)
-        if not self._turns or self._turns[-1] != update.turn:
-            assert not self._turns or self._turns[-1] < update.turn, "turns only go on"
+        if self.last_turn != update.turn or not self._turns:
+            assert self.last_turn <= update.turn, "turns only go on"
+            self.last_turn = update.turn
             self._turns.append(update.turn)
             self._turn_starts.append(serial)
 
@@ -78,11 +83,6 @@ class UpdateLog:
         end = len(self.entries) if is_last else self._turn_starts[place + 1]
         found = self.entries[self._turn_starts[place] : end]
         return tuple([update for update in found if update is not None])
-
-    @property
-    def last_turn(self) -> int:
-        """The turn of the last entry, whether contracted or not; 0 if there was none."""
-        return self._turns[-1] if self._turns else 0
 
     def mark(self) -> Mark:
         """This moment."""
@@ -116,3 +116,4 @@ class UpdateLog:
         if self._turn_starts[-1] == len(self.entries):
             self._turns.pop()
             self._turn_starts.pop()
+            self.last_turn = self._turns[-1] if self._turns else 0

@@ -45,13 +45,11 @@ class Model:
     ) -> None:
         self._bounds = Bounds() if bounds is None else bounds
         self._log = UpdateLog()
+        self.append = self._log.append
+        """Add an update as the last one; nothing is evaluated."""
         self._evaluator = Evaluator(self._log, self._bounds, engine, awareness or Awareness())
 
     # -- the log --------------------------------------------------------------------------------
-
-    def append(self, update: Update) -> None:
-        """Add an update as the last one; nothing is evaluated."""
-        self._log.append(update)
 
     def contract(self, record_id: str) -> tuple[Update, ...]:
         """Drop every update tagged with the record, and return them in order.
