@@ -8,9 +8,11 @@ from pathlib import Path
 import click
 import orjson
 
+from processor.app.tenants import read_tenants
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.cli.query import on_conversation
+from processor.cli.reader_options import tenants_option
 from processor.engine.conversation import Conversation
 from processor.evidence.answers import Found
 from processor.render.memory import (
@@ -34,9 +36,8 @@ _memory_class = click.option(
     "--memory",
     "memory_class",
     type=click.Choice([each.value for each in MemoryClass]),
-    default=MemoryClass.LEDGER.value,
-    show_default=True,
-    help="The memory class that answers.",
+    help="The memory class that answers; without it the one that --tenants gives the tenant, else "
+    "the ledger.",
 )
 
 
@@ -52,6 +53,7 @@ _memory_class = click.option(
 )
 @click.option("--at", help="As of this year, month, day or moment, by valid time.")
 @_memory_class
+@tenants_option
 @on_conversation
 def ask(
     conversation: Conversation,
@@ -61,7 +63,8 @@ def ask(
     facet: str | None,
     query_class: str | None,
     at: str | None,
-    memory_class: str,
+    memory_class: str | None,
+    tenants_path: Path | None,
 ) -> int:
     """Say which value ENTITY has for ATTRIBUTE, what it replaced, or that it is in conflict.
 
@@ -73,8 +76,9 @@ def ask(
         raise BadInputError("--at: goes with --query as_of alone")
     kind = QueryClass(query_class or (QueryClass.AS_OF if at else QueryClass.SNAPSHOT))
     asked = Asked(entity, attribute, facet, kind, at=at)
+    by = _class_for(conversation, memory_class, tenants_path)
     try:
-        answer = memory_answer(conversation, asked, MemoryClass(memory_class))
+        answer = memory_answer(conversation, asked, by)
     except FacetNeededError as needed:
         raise BadInputError(f"ATTRIBUTE: {needed}; give --facet") from needed
     if as_json:
@@ -101,6 +105,7 @@ def ask(
 )
 @click.option("--superseded", is_flag=True, help="Include what is in force no longer.")
 @_memory_class
+@tenants_option
 @on_conversation
 def show(
     conversation: Conversation,
@@ -108,12 +113,12 @@ def show(
     how: str,
     budget: int,
     superseded: bool,
-    memory_class: str,
+    memory_class: str | None,
+    tenants_path: Path | None,
 ) -> int:
     """Show the evidence in words, as a model should read it."""
-    shown = memory_render(
-        conversation, RenderFormat(how), MemoryClass(memory_class), budget, superseded
-    )
+    by = _class_for(conversation, memory_class, tenants_path)
+    shown = memory_render(conversation, RenderFormat(how), by, budget, superseded)
     if as_json:
         write_json(shown)
         return 0
@@ -151,6 +156,15 @@ def advise(
         for each, number in counts.items():
             click.echo(f"  {each}: {number:,} {unit}")
     return 0
+
+
+def _class_for(
+    conversation: Conversation, named: str | None, tenants_path: Path | None
+) -> MemoryClass:
+    """The class that was named, else the tenant's. Raises SettingsError."""
+    if named is not None:
+        return MemoryClass(named)
+    return read_tenants(tenants_path).memory_class(conversation.tenant_id)
 
 
 def _given(mix: Iterable[str]) -> Iterable[tuple[QueryClass, float]]:
