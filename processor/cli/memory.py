@@ -15,6 +15,7 @@ from processor.cli.query import on_conversation
 from processor.cli.reader_options import tenants_option
 from processor.engine.conversation import Conversation
 from processor.evidence.answers import Found
+from processor.evidence.tiers import LearnedTiers, TellTier, tier_of
 from processor.render.memory import (
     BUDGET_TOKENS,
     Asked,
@@ -134,16 +135,28 @@ def show(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Recorded queries: the lines that `memory ask --json` printed.",
 )
+@click.option(
+    "--tiers",
+    "learned",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Tell the conflict tiers by these coefficients, not by the rules: what "
+    "`python -m replay.evaluate.tier_classifier` wrote.",
+)
 @on_conversation
 def advise(
-    conversation: Conversation, as_json: bool, mix: tuple[str, ...], queries: Path | None
+    conversation: Conversation,
+    as_json: bool,
+    mix: tuple[str, ...],
+    queries: Path | None,
+    learned: Path | None,
 ) -> int:
     """Say how much to keep: the least memory class that covers the queries, and what it costs."""
     weights: dict[QueryClass, float] = {}
     for query_class, weight in [*_given(mix), *_recorded(queries)]:
         weights[query_class] = weights.get(query_class, 0.0) + weight
+    tell = tier_of if learned is None else _learned_tiers(learned)
     try:
-        advice = memory_advice(conversation, weights)
+        advice = memory_advice(conversation, weights, tell)
     except ValueError as nothing:
         raise BadInputError(f"{nothing}; give --mix CLASS=WEIGHT or --queries FILE") from nothing
     if as_json:
@@ -165,6 +178,13 @@ def _class_for(
     if named is not None:
         return MemoryClass(named)
     return read_tenants(tenants_path).memory_class(conversation.tenant_id)
+
+
+def _learned_tiers(path: Path) -> TellTier:
+    try:
+        return LearnedTiers.from_values(orjson.loads(path.read_bytes())).tier
+    except ValueError as unreadable:
+        raise BadInputError(f"--tiers: {path}: {unreadable}") from unreadable
 
 
 def _given(mix: Iterable[str]) -> Iterable[tuple[QueryClass, float]]:

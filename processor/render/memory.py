@@ -15,7 +15,7 @@ from processor.evidence.projection import events_of, scorer_for
 from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.retention import select_retention
-from processor.evidence.tiers import Tier, structure_of, tier_of
+from processor.evidence.tiers import TellTier, Tier, structure_of, tier_of
 from processor.render.tokens import estimate_tokens
 from processor.render.view import View
 from schemas.evidence import MemoryClass, QueryClass, RenderFormat
@@ -127,14 +127,16 @@ def memory_render(
     }
 
 
-def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, float]) -> View:
+def memory_advice(
+    conversation: Conversation, query_mix: Mapping[QueryClass, float], tell: TellTier = tier_of
+) -> View:
     """The least class for a mix of queries, its cost here, and the conflict tiers that were seen.
 
-    Raises ValueError for a mix in which nothing is asked.
+    `tell` says of which tier a key is. Raises ValueError for a mix in which nothing is asked.
     """
     chosen = select_retention(query_mix)
     events = [event for event, _ in events_of(conversation)]
-    tiers = tier_mix(events)
+    tiers = tier_mix(events, tell)
     kept = [memory_of(conversation, each) for each in AWARE_CLASSES]
     return {
         "memory": chosen,
@@ -145,11 +147,11 @@ def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, flo
     }
 
 
-def tier_mix(events: list[Event]) -> dict[Tier, int]:
+def tier_mix(events: list[Event], tell: TellTier = tier_of) -> dict[Tier, int]:
     """How many keys are of each conflict tier."""
     memory = Memory(MemoryClass.GRAPHRAG_LITE)
     memory.take_all(events)
-    tiers = [tier_of(structure_of(facts)) for facts in memory.facts.values()]
+    tiers = [tell(structure_of(facts)) for facts in memory.facts.values()]
     return {tier: tiers.count(tier) for tier in Tier}
 
 

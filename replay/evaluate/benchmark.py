@@ -111,7 +111,8 @@ class Workload(ABC):
 class Benchmark(NamedTuple):
     """One benchmark: its arms without and with a model, and what was published about it.
 
-    `axis` names what the groups count, if they are numbers. `needs_data` says what `--data` names.
+    `axis` names what the groups count, if they are numbers. `needs_data` says what `--data` names,
+    `takes_data` what it may name.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Benchmark(NamedTuple):
     model_arms: tuple[str, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     axis: str | None = None
+    takes_data: str | None = None
 
     def arms_for(self, with_model: bool, asked: Sequence[str]) -> tuple[str, ...]:
         """The arms that were asked for, else all. Raises BenchmarkError."""

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from processor.evidence.tiers import NAMES
 from tests.cli.test_commands import standfast
 
 Json = dict[str, Any]
@@ -154,3 +155,19 @@ def test_advice_comes_from_recorded_queries(store: Path, tmp_path: Path) -> None
     assert second["tiers"]["reverted_revert"] == second["tiers"]["cross_source_conflict"] == 1
     sizes = second["bytes_per_key"]
     assert sizes["coarse_discard"] < sizes["coarse_retain"] < sizes["ledger"]
+
+
+def test_advice_tells_tiers_by_what_was_learned(store: Path, tmp_path: Path) -> None:
+    """Coefficients that always say one tier put every key there; other files are one line."""
+    names = {"features": list(NAMES.features), "tiers": list(NAMES.labels)}
+    weights = [[0.0] * len(NAMES.features)] * len(NAMES.labels)
+    offsets = [float(label == "refines") for label in NAMES.labels]
+    learned = tmp_path / "tiers.json"
+    learned.write_bytes(orjson.dumps({**names, "weights": weights, "offsets": offsets}))
+    options = ("--mix", "snapshot=1", "--tiers", str(learned))
+    advice = orjson.loads(memory(store, "advise", *options, "--json")[1])
+    assert {tier: count for tier, count in advice["tiers"].items() if count} == {"refines": 2}
+    learned.write_text("[]")
+    status, out, error = memory(store, "advise", *options)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert f"--tiers: {learned}: not an object" in error
