@@ -92,6 +92,7 @@ def command_for(benchmark: Benchmark) -> click.Command:
 
 def _listed(benchmark: Benchmark) -> str:
     arms = ", ".join(benchmark.arms)
+    arms += f"; if they are named {', '.join(benchmark.extra_arms)}" * bool(benchmark.extra_arms)
     return arms + f"; with a model {', '.join(benchmark.model_arms)}" * bool(benchmark.model_arms)
 
 
