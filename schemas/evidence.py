@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
@@ -101,6 +101,14 @@ class QueryClass(StrEnum):
     STATUS = "status"
     CONFLICT_RELATION = "conflict_relation"
     AS_OF = "as_of"
+
+
+AUTO: Literal["auto"] = "auto"
+MemorySetting = MemoryClass | Literal["auto"]
+"""The memory class of a tenant, or `auto`: the least that its queries need."""
+
+Weight = Annotated[float, Field(ge=0, le=1e12)]
+"""How often something is asked, in any unit: a count, or a share."""
 
 
 class RenderFormat(StrEnum):

@@ -113,7 +113,8 @@ class ContextQuery(ViewQuery):
 class MemoryQuery(ViewQuery):
     """Which key is asked about, of which memory class; entity and attribute go together.
 
-    Without them the memory is rendered, in a format and within a budget of tokens.
+    Without them the memory is rendered, in a format and within a budget of tokens. Without a
+    class, the tenant's answers.
     """
 
     entity: AtomText | None = None
@@ -121,7 +122,7 @@ class MemoryQuery(ViewQuery):
     facet: AtomText | None = None
     query: Annotated[QueryClass, BeforeValidator(_member(QueryClass))] = QueryClass.SNAPSHOT
     at: ValidTime | None = None
-    memory: Annotated[MemoryClass, BeforeValidator(_member(MemoryClass))] = MemoryClass.LEDGER
+    memory: Annotated[MemoryClass, BeforeValidator(_member(MemoryClass))] | None = None
     format: Annotated[RenderFormat, BeforeValidator(_member(RenderFormat))] = RenderFormat.COMPACT
     budget: Annotated[Annotated[int, Field(ge=1, le=1_000_000)], _FromQuery] = 4_000
     superseded: Annotated[bool, BeforeValidator(_flag)] = False

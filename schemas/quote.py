@@ -18,6 +18,11 @@ def quoted(text: str) -> str:
     return quoted_json(json.dumps(text, ensure_ascii=False))
 
 
+def quoted_beginning(text: str, most: int) -> str:
+    """The text in quotes; of one of more than `most` characters so many, and that it goes on."""
+    return quoted(text) if len(text) <= most else f"{quoted(text[:most])} (goes on)"
+
+
 def quoted_json(written: str) -> str:
     """JSON without line breaks in the same visible form."""
     if not written.isprintable():

@@ -1,7 +1,8 @@
-"""What holds for each tenant: its authority policy, and what it takes to supersede a value.
+"""What holds for each tenant: its authority policy, what supersedes a value, its memory class.
 
 The configuration is a file with one JSON object per line, like that of the tokens; it is read when
-a process starts. It decides nothing by itself: what it says counts in the log events that bring it.
+a process starts. What decides a fold counts in the log events that bring it. The memory class
+decides no fold and stands in no log: it says from how much of the log questions are answered.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Self, final
+
+from pydantic import Field, model_validator
 
 from processor.app.errors import SettingsError
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import RULES_V2, RULES_V3
+from processor.evidence.retention import select_retention
 from schemas.contract import Contract
-from schemas.evidence import Supersession
+from schemas.evidence import AUTO, MemoryClass, MemorySetting, QueryClass, Supersession, Weight
 from schemas.ids import TenantId
 from schemas.log import ConversationSetUp, LogEvent, OperationsAppended
 from schemas.policy import DEFAULT_POLICY, Policy
@@ -23,10 +27,27 @@ from schemas.wire import WireError, decode_contract
 
 
 class Terms(Contract):
-    """What holds for one tenant; what is left out is the default."""
+    """What holds for one tenant; what is left out is the default.
+
+    `queries` says how often each query class is asked, which is what `auto` goes by.
+    """
 
     policy: Policy = DEFAULT_POLICY
     supersession: Supersession = Supersession.SAME_KEY_SAME_SOURCE
+    memory: MemorySetting = MemoryClass.LEDGER
+    queries: dict[QueryClass, Weight] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _auto_can_tell(self) -> Self:
+        try:
+            self.memory_class()
+        except ValueError as nothing:
+            raise ValueError(f"queries: memory {AUTO} goes by them, and {nothing}") from nothing
+        return self
+
+    def memory_class(self) -> MemoryClass:
+        """The class that answers this tenant's questions."""
+        return select_retention(self.queries) if self.memory == AUTO else MemoryClass(self.memory)
 
 
 DEFAULT_TERMS = Terms()
@@ -46,15 +67,22 @@ class Tenants:
     terms: Mapping[str, Terms] = field(default_factory=dict)
     others: Terms = DEFAULT_TERMS
 
+    def memory_class(self, tenant_id: str) -> MemoryClass:
+        """The memory class that answers questions about a tenant's conversations."""
+        return self._terms_of(tenant_id).memory_class()
+
     def stamped(self, conversation: Conversation, event: LogEvent) -> LogEvent:
         """The next event of the conversation, with all that it must bring of its tenant's terms."""
-        terms = self.terms.get(event.tenant_id, self.others)
+        terms = self._terms_of(event.tenant_id)
         brings: dict[str, Any] = {}
         if _must_bring_policy(conversation, event, terms.policy):
             brings["policy"] = terms.policy
         if _must_bring_supersession(event, terms.supersession):
             brings["supersession"] = terms.supersession
         return event.model_copy(update=brings) if brings else event
+
+    def _terms_of(self, tenant_id: str) -> Terms:
+        return self.terms.get(tenant_id, self.others)
 
 
 PLAIN = Tenants()

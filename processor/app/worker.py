@@ -67,6 +67,7 @@ class Worker:
         outage_patience_s: float = OUTAGE_PATIENCE_S,
     ) -> None:
         self.settings = settings
+        self.tenants = read_tenants(settings.tenants)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._kafka = kafka
         self._connection = kafka.client_options()
@@ -115,12 +116,11 @@ class Worker:
     def _new_interpret(
         self, interpreter: Interpreter | None, outage_patience_s: float
     ) -> InterpretAgent:
-        settings = self.settings
         return InterpretAgent(
             log=self._kafka_log,
             dead_letters=self._kafka_log,
             interpreter=interpreter,
-            tenants=read_tenants(settings.tenants),
+            tenants=self.tenants,
             outage_patience_s=outage_patience_s,
             on_endpoint=self.note_endpoint,
         )

@@ -54,7 +54,7 @@ def _arms(context: click.Context, parameter: click.Parameter, written: str) -> t
 
 def command_for(benchmark: Benchmark) -> click.Command:
     """The command of one benchmark."""
-    needs = benchmark.needs_data or "Not needed: the items are our own."
+    needs = benchmark.needs_data or benchmark.takes_data or "Not needed: the items are our own."
 
     @click.command(benchmark.name, help=f"{benchmark.about}\n\nArms: {_listed(benchmark)}.")
     @click.option("--data", type=click.Path(exists=True, path_type=Path), help=needs)
@@ -92,6 +92,7 @@ def command_for(benchmark: Benchmark) -> click.Command:
 
 def _listed(benchmark: Benchmark) -> str:
     arms = ", ".join(benchmark.arms)
+    arms += f"; if they are named {', '.join(benchmark.extra_arms)}" * bool(benchmark.extra_arms)
     return arms + f"; with a model {', '.join(benchmark.model_arms)}" * bool(benchmark.model_arms)
 
 

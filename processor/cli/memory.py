@@ -8,11 +8,14 @@ from pathlib import Path
 import click
 import orjson
 
+from processor.app.tenants import read_tenants
 from processor.cli.errors import BadInputError
 from processor.cli.output import printable, write_json
 from processor.cli.query import on_conversation
+from processor.cli.reader_options import tenants_option
 from processor.engine.conversation import Conversation
 from processor.evidence.answers import Found
+from processor.evidence.tiers import LearnedTiers, TellTier, tier_of
 from processor.render.memory import (
     BUDGET_TOKENS,
     Asked,
@@ -34,9 +37,8 @@ _memory_class = click.option(
     "--memory",
     "memory_class",
     type=click.Choice([each.value for each in MemoryClass]),
-    default=MemoryClass.LEDGER.value,
-    show_default=True,
-    help="The memory class that answers.",
+    help="The memory class that answers; without it the one that --tenants gives the tenant, else "
+    "the ledger.",
 )
 
 
@@ -52,6 +54,7 @@ _memory_class = click.option(
 )
 @click.option("--at", help="As of this year, month, day or moment, by valid time.")
 @_memory_class
+@tenants_option
 @on_conversation
 def ask(
     conversation: Conversation,
@@ -61,7 +64,8 @@ def ask(
     facet: str | None,
     query_class: str | None,
     at: str | None,
-    memory_class: str,
+    memory_class: str | None,
+    tenants_path: Path | None,
 ) -> int:
     """Say which value ENTITY has for ATTRIBUTE, what it replaced, or that it is in conflict.
 
@@ -73,8 +77,9 @@ def ask(
         raise BadInputError("--at: goes with --query as_of alone")
     kind = QueryClass(query_class or (QueryClass.AS_OF if at else QueryClass.SNAPSHOT))
     asked = Asked(entity, attribute, facet, kind, at=at)
+    by = _class_for(conversation, memory_class, tenants_path)
     try:
-        answer = memory_answer(conversation, asked, MemoryClass(memory_class))
+        answer = memory_answer(conversation, asked, by)
     except FacetNeededError as needed:
         raise BadInputError(f"ATTRIBUTE: {needed}; give --facet") from needed
     if as_json:
@@ -101,6 +106,7 @@ def ask(
 )
 @click.option("--superseded", is_flag=True, help="Include what is in force no longer.")
 @_memory_class
+@tenants_option
 @on_conversation
 def show(
     conversation: Conversation,
@@ -108,12 +114,12 @@ def show(
     how: str,
     budget: int,
     superseded: bool,
-    memory_class: str,
+    memory_class: str | None,
+    tenants_path: Path | None,
 ) -> int:
     """Show the evidence in words, as a model should read it."""
-    shown = memory_render(
-        conversation, RenderFormat(how), MemoryClass(memory_class), budget, superseded
-    )
+    by = _class_for(conversation, memory_class, tenants_path)
+    shown = memory_render(conversation, RenderFormat(how), by, budget, superseded)
     if as_json:
         write_json(shown)
         return 0
@@ -129,16 +135,28 @@ def show(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Recorded queries: the lines that `memory ask --json` printed.",
 )
+@click.option(
+    "--tiers",
+    "learned",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Tell the conflict tiers by these coefficients, not by the rules: what "
+    "`python -m replay.evaluate.tier_classifier` wrote.",
+)
 @on_conversation
 def advise(
-    conversation: Conversation, as_json: bool, mix: tuple[str, ...], queries: Path | None
+    conversation: Conversation,
+    as_json: bool,
+    mix: tuple[str, ...],
+    queries: Path | None,
+    learned: Path | None,
 ) -> int:
     """Say how much to keep: the least memory class that covers the queries, and what it costs."""
     weights: dict[QueryClass, float] = {}
     for query_class, weight in [*_given(mix), *_recorded(queries)]:
         weights[query_class] = weights.get(query_class, 0.0) + weight
+    tell = tier_of if learned is None else _learned_tiers(learned)
     try:
-        advice = memory_advice(conversation, weights)
+        advice = memory_advice(conversation, weights, tell)
     except ValueError as nothing:
         raise BadInputError(f"{nothing}; give --mix CLASS=WEIGHT or --queries FILE") from nothing
     if as_json:
@@ -151,6 +169,22 @@ def advise(
         for each, number in counts.items():
             click.echo(f"  {each}: {number:,} {unit}")
     return 0
+
+
+def _class_for(
+    conversation: Conversation, named: str | None, tenants_path: Path | None
+) -> MemoryClass:
+    """The class that was named, else the tenant's. Raises SettingsError."""
+    if named is not None:
+        return MemoryClass(named)
+    return read_tenants(tenants_path).memory_class(conversation.tenant_id)
+
+
+def _learned_tiers(path: Path) -> TellTier:
+    try:
+        return LearnedTiers.from_values(orjson.loads(path.read_bytes())).tier
+    except ValueError as unreadable:
+        raise BadInputError(f"--tiers: {path}: {unreadable}") from unreadable
 
 
 def _given(mix: Iterable[str]) -> Iterable[tuple[QueryClass, float]]:

@@ -49,8 +49,8 @@ tenants_option = click.option(
     "tenants_path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="What holds for tenants: one JSON object a line, each with a tenant (null: all others), "
-    "its authority policy, and the supersession of its values (off, explicit or "
-    "same_key_same_source).",
+    "its authority policy, the supersession of its values (off, explicit or same_key_same_source), "
+    "and its memory (a class, or auto with the weights of its queries).",
 )
 
 

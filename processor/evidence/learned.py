@@ -1,20 +1,18 @@
 """A learned scorer: a linear classifier over what the rules look at, read from coefficients.
 
-Only its numbers are learned. They are trained elsewhere (`replay.evaluate.relation_scorer`) and
-kept as JSON, so that reading them runs no code and applying them needs no library. It serves
-measurements and whoever writes relations into the log; inside the reducer there are the rules
-alone.
+It is trained by `replay.evaluate.relation_scorer`. It serves measurements and whoever writes
+relations into the log; inside the reducer there are the rules alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
 from processor.evidence.fact import Fact
 from processor.evidence.granularity import is_finer
+from processor.evidence.linear import Linear, Names
 from schemas.evidence import Relation
 
 RELATIONS = (
@@ -41,6 +39,7 @@ FEATURES = (
     "new_is_dated",
     "old_is_dated",
 )
+NAMES = Names("relations", tuple(relation.value for relation in RELATIONS), FEATURES)
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[0-9]")
 
@@ -69,55 +68,22 @@ def features(new: Fact, old: Fact) -> tuple[float, ...]:
     return tuple(float(each) for each in seen)
 
 
-class CoefficientsError(ValueError):
-    """What is read are no coefficients of this scorer."""
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class LearnedScorer:
-    """One row of weights and one offset for each of RELATIONS."""
+    """Tells a relation by what is known of a pair."""
 
-    weights: tuple[tuple[float, ...], ...]
-    offsets: tuple[float, ...]
+    linear: Linear
 
     def relation(self, new: Fact, old: Fact) -> Relation:
         """The relation with the highest score, the first of equal ones."""
-        seen = features(new, old)
-        scores = [
-            offset + sum(weight * value for weight, value in zip(row, seen, strict=True))
-            for row, offset in zip(self.weights, self.offsets, strict=True)
-        ]
-        return RELATIONS[scores.index(max(scores))]
+        return RELATIONS[self.linear.best(features(new, old))]
 
     def to_values(self) -> dict[str, object]:
         """The scorer as JSON values."""
-        return {
-            "features": list(FEATURES),
-            "relations": list(RELATIONS),
-            "weights": [list(row) for row in self.weights],
-            "offsets": list(self.offsets),
-        }
+        return self.linear.to_values(NAMES)
 
     @classmethod
     def from_values(cls, values: object) -> LearnedScorer:
-        """The scorer again. Raises CoefficientsError that names what is wrong."""
-        if not isinstance(values, Mapping):
-            raise CoefficientsError("not an object")
-        if values.get("features") != list(FEATURES):
-            raise CoefficientsError("features: of another version")
-        if values.get("relations") != [relation.value for relation in RELATIONS]:
-            raise CoefficientsError("relations: of another version")
-        weights, offsets = values.get("weights"), values.get("offsets")
-        if not isinstance(weights, list) or len(weights) != len(RELATIONS):
-            raise CoefficientsError("weights: not one row for each relation")
-        rows = tuple(_numbers("weights", row, len(FEATURES)) for row in weights)
-        return cls(rows, _numbers("offsets", offsets, len(RELATIONS)))
-
-
-def _numbers(place: str, values: object, length: int) -> tuple[float, ...]:
-    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != length:
-        raise CoefficientsError(f"{place}: not {length} numbers")
-    if not all(type(value) in (int, float) for value in values):
-        raise CoefficientsError(f"{place}: not {length} numbers")
-    return tuple(float(value) for value in values)
+        """The scorer again. Raises CoefficientsError that says what is wrong."""
+        return cls(Linear.from_values(values, NAMES))

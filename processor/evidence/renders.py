@@ -38,16 +38,16 @@ def render(
     kept: list[str] = []
     left = budget_tokens
     for place in range(total):
-        block = (
-            _block(section(memory, asked[place], closed), how) if blocks is None else blocks[place]
+        said = (
+            block(section(memory, asked[place], closed), how) if blocks is None else blocks[place]
         )
-        cost = count(block + "\n") if block else 0
+        cost = count(said + "\n") if said else 0
         if cost > left:
             more = f"({total - place} more)"
             kept += [more] if count(more + "\n") <= left else []
             break
         left -= cost
-        kept += [block] if block else []
+        kept += [said] if said else []
     return "\n".join(kept) + "\n" if kept else ""
 
 
@@ -60,7 +60,8 @@ def _passages(memory: Memory, asked: Sequence[Key]) -> list[str]:
     ]
 
 
-def _block(shown: Section, how: RenderFormat) -> str:
+def block(shown: Section, how: RenderFormat) -> str:
+    """A section in one format, without a line break at its end; empty if it has no lines."""
     match how:
         case RenderFormat.FLAT:
             return "\n".join(map(one_line, _flat(shown)))

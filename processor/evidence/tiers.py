@@ -6,13 +6,15 @@ one key differ, come back, or narrow each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations, pairwise
-from typing import NamedTuple, final
+from typing import NamedTuple, TypeAlias, final
 
 from processor.evidence.fact import Fact
 from processor.evidence.granularity import is_finer
+from processor.evidence.linear import Linear, Names
 
 
 class Tier(StrEnum):
@@ -37,6 +39,13 @@ class Structure(NamedTuple):
     narrows: bool
     sources: int
     sources_differ: bool
+
+
+TellTier: TypeAlias = Callable[[Structure], Tier]
+"""Tells the tier: by the rules (`tier_of`), or by what was learned."""
+TIERS = tuple(Tier)
+NAMES = Names("tiers", tuple(tier.value for tier in TIERS), Structure._fields)
+_COUNTED_MAX = 10
 
 
 def structure_of(facts: Sequence[Fact]) -> Structure:
@@ -67,6 +76,35 @@ def tier_of(structure: Structure) -> Tier:
     if structure.narrows:
         return Tier.REFINES
     return Tier.MONOTONIC
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LearnedTiers:
+    """Tells the tier by learned coefficients (`replay.evaluate.tier_classifier`)."""
+
+    linear: Linear
+
+    def tier(self, structure: Structure) -> Tier:
+        """The tier with the highest score, the first of equal ones."""
+        return TIERS[self.linear.best(numbers_of(structure))]
+
+    def to_values(self) -> dict[str, object]:
+        """The classifier as JSON values."""
+        return self.linear.to_values(NAMES)
+
+    @classmethod
+    def from_values(cls, values: object) -> LearnedTiers:
+        """The classifier again. Raises CoefficientsError that says what is wrong."""
+        return cls(Linear.from_values(values, NAMES))
+
+
+def numbers_of(structure: Structure) -> tuple[float, ...]:
+    """The structure as numbers from 0 to 1, in the order of its fields; ten and more are alike."""
+    return tuple(
+        float(each) if isinstance(each, bool) else min(each, _COUNTED_MAX) / _COUNTED_MAX
+        for each in structure
+    )
 
 
 def _differ(last: list[tuple[str, bool]]) -> bool:

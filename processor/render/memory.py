@@ -8,14 +8,14 @@ from typing import NamedTuple, final
 from processor.engine.conversation import Conversation
 from processor.evidence.answers import Answer, Found, Query
 from processor.evidence.fact import Arrival
-from processor.evidence.key import Key, normalised
+from processor.evidence.key import Key, key_of
 from processor.evidence.ledger import Event
 from processor.evidence.memories import AWARE_CLASSES, TEXT_CLASSES, Memory
 from processor.evidence.projection import events_of, scorer_for
 from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.retention import select_retention
-from processor.evidence.tiers import Tier, structure_of, tier_of
+from processor.evidence.tiers import TellTier, Tier, structure_of, tier_of
 from processor.render.tokens import estimate_tokens
 from processor.render.view import View
 from schemas.evidence import MemoryClass, QueryClass, RenderFormat
@@ -43,12 +43,20 @@ class Asked(NamedTuple):
     at: str | None = None
 
 
-def memory_of(conversation: Conversation, memory_class: MemoryClass) -> Memory:
-    """A memory of this class, folded from the conversation."""
+def memory_of(
+    conversation: Conversation, memory_class: MemoryClass, about: Key | None = None
+) -> Memory:
+    """A memory of this class, folded from the conversation.
+
+    With `about` it may lack the keys of other entities and attributes: no row depends on another,
+    but what retrieves looks at all words.
+    """
     memory = Memory(memory_class)
     records = conversation.state.records
+    wanted = None if about is None or memory_class in TEXT_CLASSES else about[:2]
     for event, source in events_of(conversation):
-        memory.take(event, scorer_for(source), records[_record_of(event)].claim)
+        if wanted is None or not isinstance(event, Arrival) or event.fact.key[:2] == wanted:
+            memory.take(event, scorer_for(source), records[_record_of(event)].claim)
     return memory
 
 
@@ -56,8 +64,9 @@ def memory_answer(
     conversation: Conversation, asked: Asked, memory_class: MemoryClass = MemoryClass.LEDGER
 ) -> View:
     """What the memory answers. Raises FacetNeededError."""
-    memory = memory_of(conversation, memory_class)
-    key = _key(memory, asked)
+    named = key_of(asked.entity, asked.attribute, asked.facet)
+    memory = memory_of(conversation, memory_class, named)
+    key = named if asked.facet is not None else _with_facet(memory, named)
     answer = ask(memory, Query(key, asked.query_class, asked.turn, asked.at))
     return {
         "tenant_id": conversation.tenant_id,
@@ -118,14 +127,16 @@ def memory_render(
     }
 
 
-def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, float]) -> View:
+def memory_advice(
+    conversation: Conversation, query_mix: Mapping[QueryClass, float], tell: TellTier = tier_of
+) -> View:
     """The least class for a mix of queries, its cost here, and the conflict tiers that were seen.
 
-    Raises ValueError for a mix in which nothing is asked.
+    `tell` says of which tier a key is. Raises ValueError for a mix in which nothing is asked.
     """
     chosen = select_retention(query_mix)
     events = [event for event, _ in events_of(conversation)]
-    tiers = tier_mix(events)
+    tiers = tier_mix(events, tell)
     kept = [memory_of(conversation, each) for each in AWARE_CLASSES]
     return {
         "memory": chosen,
@@ -136,19 +147,17 @@ def memory_advice(conversation: Conversation, query_mix: Mapping[QueryClass, flo
     }
 
 
-def tier_mix(events: list[Event]) -> dict[Tier, int]:
+def tier_mix(events: list[Event], tell: TellTier = tier_of) -> dict[Tier, int]:
     """How many keys are of each conflict tier."""
     memory = Memory(MemoryClass.GRAPHRAG_LITE)
     memory.take_all(events)
-    tiers = [tier_of(structure_of(facts)) for facts in memory.facts.values()]
+    tiers = [tell(structure_of(facts)) for facts in memory.facts.values()]
     return {tier: tiers.count(tier) for tier in Tier}
 
 
-def _key(memory: Memory, asked: Asked) -> Key:
+def _with_facet(memory: Memory, key: Key) -> Key:
     """The key that is meant; the only facet if the attribute has no value without one."""
-    entity, attribute = normalised(asked.entity), normalised(asked.attribute)
-    key = Key(entity, attribute, normalised(asked.facet or ""))
-    if asked.facet is not None or memory.memory_class in TEXT_CLASSES:
+    if memory.memory_class in TEXT_CLASSES:
         return key
     keys = memory.keys()
     known = [each for each in keys if each[:2] == key[:2]]

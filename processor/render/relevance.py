@@ -92,7 +92,7 @@ def _of_questions(state: State, questions: Sequence[Problem], turn: int, first: 
 
 def _of_ids(subjects: Sequence[Subject], text: str) -> Points:
     """Whether the text names them."""
-    named = _named(text)
+    named = ids_in(text)
     for place, subject in enumerate(subjects):
         if subject.id in named:
             yield place, _MENTIONED
@@ -130,7 +130,15 @@ def terms(text: str) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda term: (-len(term), term))[:TERMS_MAX])
 
 
-def _named(text: str) -> dict[str, None]:
+def names(text: str, phrase: str) -> bool:
+    """Whether the phrase stands in the text as words of its own, both written in one way."""
+    if phrase not in text:
+        return False
+    whole = rf"(?<![^\W_]){re.escape(phrase)}(?![^\W_])"
+    return bool(_UNSPACED.search(phrase) or re.search(whole, text))
+
+
+def ids_in(text: str) -> dict[str, None]:
     """Everything in a text that may be an id, as it stands and without what may follow it."""
     found: dict[str, None] = {}
     for written in _ID.findall(text):

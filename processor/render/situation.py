@@ -3,7 +3,7 @@
 The text begins with the newest records as they were introduced, in whole blocks: it grows at its
 end, and its beginning moves once in `BLOCK_RECORDS` records, so that a provider's cache of prompt
 beginnings keeps its worth. Then come the older records and the questions that matter to this
-utterance, and last the standings, which change most.
+utterance, the values of the keys that it touches, and last the standings, which change most.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from processor.engine.record import Record
 from processor.engine.state import Problem, State
 from processor.render.relevance import Subject, ranked
 from processor.render.tokens import THOUSAND, estimate_tokens, token_thousandths
+from processor.render.values import TITLE as VALUES_TITLE
+from processor.render.values import value_lines
 from schemas.derived import Standing
-from schemas.quote import quoted
+from schemas.quote import quoted_beginning
 
 BLOCK_RECORDS = 16
 CLAIM_CHARS_SHOWN = 400
 LINES_KEPT = 4_096
 _BLOCKS_SHARE = 3
 """The newest records may take a third of the budget before anything is chosen."""
+_VALUES_SHARE = 6
+"""The values may take a sixth of the budget."""
 _LINE_MIN = 8 * THOUSAND
 _MARKS = ("Unexplained", "Weakened", "Given up", "Settled", "In dispute", "Not grounded")
 _SECTIONS = ("# Records", "# Earlier records", "# Questions", "# Standing")
@@ -44,10 +48,13 @@ def render_situation(conversation: Conversation, text: str, budget_tokens: int, 
     newest = _newest(state, THOUSAND * budget_tokens // _BLOCKS_SHARE)
     while (taken := sum(_cost(state, record) for record in newest)) > left:
         newest = newest[BLOCK_RECORDS:]
+    room = min(left - taken, THOUSAND * budget_tokens // _VALUES_SHARE)
+    values = value_lines(conversation, text, room, _line_cost)
+    taken += sum(map(_line_cost, [VALUES_TITLE, *values])) if values else 0
     chosen = _chosen(conversation, text, left - taken, newest)
     earlier = sorted((r for r in chosen if isinstance(r, Record)), key=lambda r: r.position)
     questions = sorted((q for q in chosen if isinstance(q, Problem)), key=lambda q: q.turn)
-    return _written(state, newest, earlier, questions)
+    return _written(state, newest, earlier, questions, values)
 
 
 def _chosen(
@@ -91,15 +98,18 @@ def _written(
     newest: Sequence[Record],
     earlier: Sequence[Record],
     questions: Sequence[Problem],
+    values: Sequence[str],
 ) -> str:
     shown = [*newest, *earlier]
     sections = (
         [_record_line(record) for record in newest],
         [_record_line(record) for record in earlier],
         [_question_line(state, question) for question in questions],
+        values,
         list(_standing_lines(state, shown)),
     )
-    titled = zip(_SECTIONS, sections, strict=True)
+    titles = (*_SECTIONS[:-1], VALUES_TITLE, _SECTIONS[-1])
+    titled = zip(titles, sections, strict=True)
     lines = [line for title, part in titled if part for line in (title, *part)]
     if not lines:
         lines = [_SECTIONS[0], _LEFT_OUT if state.records or state.problems else _EMPTY]
@@ -141,10 +151,7 @@ def _marks(state: State, record: Record) -> list[str]:
 
 
 def _shown(text: str) -> str:
-    """A claim in quotes; of a long one the beginning, and a sign that it goes on."""
-    if len(text) <= CLAIM_CHARS_SHOWN:
-        return quoted(text)
-    return f"{quoted(text[:CLAIM_CHARS_SHOWN])} (goes on)"
+    return quoted_beginning(text, CLAIM_CHARS_SHOWN)
 
 
 def _cost(state: State, subject: Subject) -> int:

@@ -23,6 +23,7 @@ CLASSES = tuple(each.value for each in MemoryClass)
 
 LLM_ONLY = "llm_only"
 RAG = "rag"
+RAG_EMBEDDINGS = "rag_embeddings"
 NATIVE = "verifier_native"
 END_TO_END = "verifier_end_to_end"
 
@@ -111,7 +112,9 @@ class Workload(ABC):
 class Benchmark(NamedTuple):
     """One benchmark: its arms without and with a model, and what was published about it.
 
-    `axis` names what the groups count, if they are numbers. `needs_data` says what `--data` names.
+    `axis` names what the groups count, if they are numbers. `needs_data` says what `--data` names,
+    `takes_data` what it may name. `extra_arms`, with a model or without, need more than the extra
+    and are measured where they are asked for.
     """
 
     name: str
@@ -123,15 +126,18 @@ class Benchmark(NamedTuple):
     model_arms: tuple[str, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
     axis: str | None = None
+    takes_data: str | None = None
+    extra_arms: tuple[str, ...] = ()
 
     def arms_for(self, with_model: bool, asked: Sequence[str]) -> tuple[str, ...]:
         """The arms that were asked for, else all. Raises BenchmarkError."""
         known = self.model_arms if with_model else self.arms
         if not known:
             raise BenchmarkError(f"{self.name} has nothing to ask a model: leave out --reader")
+        there = known + self.extra_arms
         for arm in asked:
-            if arm not in known:
-                raise BenchmarkError(f"no arm {arm!r}; there are {', '.join(known)}")
+            if arm not in there:
+                raise BenchmarkError(f"no arm {arm!r}; there are {', '.join(there)}")
         return tuple(dict.fromkeys(asked)) or known
 
 

@@ -20,6 +20,8 @@ from pydantic import Field
 from processor.evidence.fact import Fact, Told, fact_of
 from processor.evidence.learned import RELATIONS, LearnedScorer, features
 from processor.evidence.scorer import RULES
+from replay.evaluate.extra import ExtraMissing
+from replay.evaluate.fitting import fit
 from schemas.contract import Contract, Turn
 from schemas.evidence import Atom, Relation
 from schemas.ids import AgentId, RecordId, RoleName
@@ -85,23 +87,12 @@ def read_pairs(path: Path) -> tuple[Pair, ...]:
 
 
 def train(pairs: Sequence[Pair]) -> LearnedScorer:
-    """Fit the weights; the same pairs give the same ones."""
-    from sklearn.linear_model import LogisticRegression
-
+    """Fit the weights; the same pairs give the same ones. Raises ExtraMissing and PairsError."""
     labels = [RELATIONS.index(pair.relation) for pair in pairs]
     if len(dict.fromkeys(labels)) < 2:
         raise PairsError("the pairs to learn from have fewer than two relations")
-    model = LogisticRegression(C=10.0, max_iter=2_000, class_weight="balanced")
-    model.fit([features(pair.new, pair.old) for pair in pairs], labels)
-    seen = [int(label) for label in model.classes_]
-    rows, offsets = model.coef_.tolist(), model.intercept_.tolist()
-    if len(seen) == 2:  # two classes share one row
-        rows, offsets = [[-each for each in rows[0]], rows[0]], [-offsets[0], offsets[0]]
-    never = (0.0,) * len(rows[0])
-    return LearnedScorer(
-        tuple(tuple(rows[seen.index(i)]) if i in seen else never for i in range(len(RELATIONS))),
-        tuple(offsets[seen.index(i)] if i in seen else -1e9 for i in range(len(RELATIONS))),
-    )
+    seen = [features(pair.new, pair.old) for pair in pairs]
+    return LearnedScorer(fit(seen, labels, len(RELATIONS)))
 
 
 def confusion(pairs: Sequence[Pair], relation: Callable[[Fact, Fact], Relation]) -> Confusion:
@@ -152,11 +143,8 @@ def main(arguments: list[str]) -> int:
         kept_back = pairs[KEPT_BACK - 1 :: KEPT_BACK]
         learned = train([p for place, p in enumerate(pairs, 1) if place % KEPT_BACK])
         Path(arguments[1]).write_bytes(canonical_bytes(learned.to_values()) + b"\n")
-    except (PairsError, OSError) as unusable:
+    except (PairsError, ExtraMissing, OSError) as unusable:
         print(unusable, file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except ImportError as missing:
-        print(f"the learned scorer needs the extra evaluate: {missing}", file=sys.stderr)
         return EXIT_BAD_INPUT
     print(table(learned, kept_back))
     return 0

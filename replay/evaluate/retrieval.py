@@ -1,10 +1,14 @@
-"""The baseline: BM25 over statements (bm25s), the k best in the order of the stream."""
+"""The baselines: the k best statements in the order of the stream, by words or by likeness.
+
+By words is BM25 (bm25s), by likeness the product of sentence embeddings.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, final
 
+from replay.evaluate.embeddings import Encoder, mini_lm
 from replay.evaluate.extra import needed
 
 STATEMENTS, FACTS = 22, 50
@@ -30,3 +34,18 @@ class Retriever:
 
     def _split(self, texts: list[str]) -> Any:
         return self._bm25s.tokenize(texts, stopwords="en", show_progress=False)
+
+
+@final
+class Nearest:
+    """Texts by the likeness of their embeddings to a question's. Raises ExtraMissing."""
+
+    def __init__(self, texts: Sequence[str], encoder: Encoder | None = None) -> None:
+        self._encoder = encoder or mini_lm()
+        self._vectors: Any = self._encoder.encode(texts)
+
+    def best(self, question: str, count: int) -> tuple[int, ...]:
+        """The places of the texts that are most alike, ascending; of equal ones the first."""
+        likeness = (self._vectors @ self._encoder.encode([question])[0]).tolist()
+        order = sorted(range(len(likeness)), key=lambda place: -likeness[place])
+        return tuple(sorted(order[:count]))

@@ -10,10 +10,10 @@ import pytest
 from processor.app.errors import SettingsError
 from processor.app.tenants import PLAIN, Terms, read_tenants
 from processor.engine.rules_version import RULES_V1
-from schemas.evidence import Supersession
+from schemas.evidence import MemoryClass, Supersession
 from schemas.log import LogEvent, OperationsAppended
 from schemas.policy import DEFAULT_POLICY, Policy
-from tests.engine.given import Given
+from tests.engine.given import Given, observe
 
 ACME = {"tenant": "acme", "policy": {"version": "acme-3", "deciders": ["lead"]}}
 DEFAULT = {"tenant": "default", "supersession": "explicit"}
@@ -38,6 +38,39 @@ def test_each_tenant_has_its_own_and_the_others_have_theirs(tmp_path: Path) -> N
     assert tenants.others.supersession is Supersession.OFF
     assert read_tenants(write(tmp_path, ACME)).others == Terms()
     assert read_tenants(None) is PLAIN
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ({}, MemoryClass.LEDGER),
+        ({"memory": "graphrag_lite"}, MemoryClass.GRAPHRAG_LITE),
+        ({"memory": "auto", "queries": {"snapshot": 3, "status": 0.5}}, MemoryClass.COARSE_DISCARD),
+        ({"memory": "auto", "queries": {"snapshot": 9, "as_of": 1}}, MemoryClass.COARSE_RETAIN),
+        ({"memory": "auto", "queries": {"change_type": 1}}, MemoryClass.LEDGER),
+        ({"memory": "latest_only", "queries": {"change_type": 1}}, MemoryClass.LATEST_ONLY),
+    ],
+)
+def test_the_memory_class_is_named_or_the_least_that_the_queries_need(
+    tmp_path: Path, line: dict[str, object], expected: MemoryClass
+) -> None:
+    """`auto` goes by the weights of the queries; tenants without a line have that of the others."""
+    tenants = read_tenants(write(tmp_path, {"tenant": "acme", **line}))
+    assert tenants.memory_class("acme") is expected
+    assert tenants.memory_class("other") is MemoryClass.LEDGER
+    others = read_tenants(write(tmp_path, {"tenant": None, **line}))
+    assert others.memory_class("other") is expected
+
+
+def test_the_memory_class_decides_nothing_that_is_logged(tmp_path: Path) -> None:
+    """The same words give the same digest, however much of them is asked for."""
+    digests = []
+    for memory in ("ledger", "coarse_discard", "direct_context"):
+        tenants = read_tenants(write(tmp_path, {"tenant": "default", "memory": memory}))
+        given = Given(tenants=tenants)
+        given.say(observe("o1", atoms=[{"entity": "a", "attribute": "b", "value": "c"}]))
+        digests.append(given.conversation.digest)
+    assert len(set(digests)) == 1
 
 
 def supersession(event: LogEvent) -> Supersession | None:
@@ -67,6 +100,11 @@ def test_every_statement_of_a_tenant_brings_what_differs_from_the_default(tmp_pa
         ({"tenant": "b", "supersession": "always"}, "supersession"),
         ({"tenant": "b", "policy": {"version": "v", "forbidden": [{"acts": []}]}}, "acts"),
         ({"tenant": "b", "policy": {"version": "v", "allowed": []}}, "policy.allowed"),
+        ({"tenant": "b", "memory": "all"}, "memory"),
+        ({"tenant": "b", "memory": "auto"}, "queries: memory auto goes by them"),
+        ({"tenant": "b", "memory": "auto", "queries": {"snapshot": 0}}, "no query class has"),
+        ({"tenant": "b", "queries": {"snapshot": -1}}, "queries.snapshot"),
+        ({"tenant": "b", "queries": {"past": 1}}, "queries.past"),
         (ACME, "tenant: it has a line already"),
     ],
 )

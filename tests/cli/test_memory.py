@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from processor.evidence.tiers import NAMES
 from tests.cli.test_commands import standfast
 
 Json = dict[str, Any]
@@ -105,6 +106,27 @@ def test_what_is_wrong_is_one_line_and_status_2(
     assert complaint in error
 
 
+def test_the_memory_of_the_tenant_answers_unless_a_class_is_named(
+    store: Path, tmp_path: Path
+) -> None:
+    """`auto` for snapshots alone keeps no history; a class that is named answers all the same."""
+    tenants = tmp_path / "tenants.jsonl"
+    tenants.write_bytes(
+        orjson.dumps({"tenant": "default", "memory": "auto", "queries": {"snapshot": 1}})
+    )
+    ask = ("ask", "pool", "timeout", "--query", "provenance", "--tenants", str(tenants))
+    kept_none = (1, "coarse_discard does not keep what provenance needs\n", "")
+    assert memory(store, *ask) == kept_none
+    assert memory(store, *ask, "--memory", "ledger") == (0, "60 s (o2), from 2025 to 2026\n", "")
+    _, shown, _ = memory(store, "render", "--superseded", "--tenants", str(tenants))
+    assert "30 s from 2026 live (o3)" in shown
+    assert "60 s" not in shown
+    tenants.write_text('{"tenant": "default", "memory": "auto"}')
+    status, _, complaint = memory(store, *ask)
+    assert (status, complaint.count("\n")) == (2, 1)
+    assert f"{tenants}:1: " in complaint
+
+
 def test_render_leaves_out_what_was_superseded(store: Path) -> None:
     """Only what is in force is shown, unless the rest is asked for; a budget cuts the end off."""
     _, shown, _ = memory(store, "render")
@@ -133,3 +155,19 @@ def test_advice_comes_from_recorded_queries(store: Path, tmp_path: Path) -> None
     assert second["tiers"]["reverted_revert"] == second["tiers"]["cross_source_conflict"] == 1
     sizes = second["bytes_per_key"]
     assert sizes["coarse_discard"] < sizes["coarse_retain"] < sizes["ledger"]
+
+
+def test_advice_tells_tiers_by_what_was_learned(store: Path, tmp_path: Path) -> None:
+    """Coefficients that always say one tier put every key there; other files are one line."""
+    names = {"features": list(NAMES.features), "tiers": list(NAMES.labels)}
+    weights = [[0.0] * len(NAMES.features)] * len(NAMES.labels)
+    offsets = [float(label == "refines") for label in NAMES.labels]
+    learned = tmp_path / "tiers.json"
+    learned.write_bytes(orjson.dumps({**names, "weights": weights, "offsets": offsets}))
+    options = ("--mix", "snapshot=1", "--tiers", str(learned))
+    advice = orjson.loads(memory(store, "advise", *options, "--json")[1])
+    assert {tier: count for tier, count in advice["tiers"].items() if count} == {"refines": 2}
+    learned.write_text("[]")
+    status, out, error = memory(store, "advise", *options)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert f"--tiers: {learned}: not an object" in error

@@ -8,8 +8,9 @@ from random import Random
 import orjson
 import pytest
 
-from processor.evidence.learned import CoefficientsError, LearnedScorer
+from processor.evidence.learned import LearnedScorer
 from processor.evidence.ledger import Ledger
+from processor.evidence.linear import CoefficientsError
 from replay.evaluate.relation_scorer import main, read_pairs, read_scorer
 from tests.evidence.streams import random_events
 

@@ -71,6 +71,13 @@ def golden_prompts() -> dict[str, Prompt]:
     conversation, utterance = scenario_before("deliberation", "u07")
     refused = refused_reading(conversation, utterance)
     prompts["refused"] = augmented.statement(conversation, utterance, refused)
+    for name, utterance_id in (("values", "v5"), ("values_in_conflict", "v6")):
+        conversation, utterance = scenario_before("values", utterance_id)
+        prompts[name] = (
+            augmented.candidate(conversation, utterance)
+            if utterance.kind == "candidate"
+            else augmented.statement(conversation, utterance, None)
+        )
     *_, (conversation, utterance) = long_conversation(300)
     small = standard(Condition.STATE_AUGMENTED, 3_200)
     prompts["small_budget"] = small.statement(conversation, utterance, None)

@@ -16,6 +16,7 @@ from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gate_settings import GateSettings
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.reduce_agent import Folded
+from processor.app.tenants import PLAIN, Tenants
 from processor.app.web.server import WebServer
 from processor.app.web.tokens import Scope, TokenLine, new_token
 from processor.engine.conversation import Conversation
@@ -189,12 +190,15 @@ class Client:
 
 @asynccontextmanager
 async def serving(
-    conversations: FakeConversations, *extra_routes: Any, **settings: Any
+    conversations: FakeConversations,
+    *extra_routes: Any,
+    tenants: Tenants = PLAIN,
+    **settings: Any,
 ) -> AsyncIterator[Client]:
     """A server on a free port, open unless tokens are given, and its client."""
     given = {"listen_port": 0, "open_gate": "tokens" not in settings, **settings}
     async with (
-        WebServer(GateSettings(**given), conversations, extra_routes) as server,
+        WebServer(GateSettings(**given), conversations, extra_routes, tenants) as server,
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
         yield Client(session, server.port)

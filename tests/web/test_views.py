@@ -13,7 +13,9 @@ import orjson
 import pytest
 
 from processor.app.local_store import LocalStore
+from processor.app.tenants import Tenants, Terms
 from replay.errors import NotKeptError
+from schemas.evidence import MemoryClass
 from tests.kafka.software import ROOT
 from tests.web.fake import HERE, Client, FakeConversations, observe, run, serving, statement
 
@@ -153,6 +155,23 @@ def test_the_memory_answers_about_a_key_as_of_a_turn_and_shows_all_keys() -> Non
     ]
     status, problem = get(asked, in_dispute())
     assert (status, problem["place"]) == (400, "facet")
+
+
+def test_the_memory_of_the_tenant_answers_unless_the_query_names_one() -> None:
+    """A tenant that keeps live values alone is told so when it asks for the one before."""
+    lean = {"acme": Terms(memory=MemoryClass.COARSE_DISCARD)}
+    asked = "/memory?entity=pool&attribute=timeout&facet=live&query=provenance"
+
+    async def main(tenants: Tenants) -> list[str]:
+        said = in_dispute()
+        said.say(statement("u3", observe("o4"), observe("o5")))
+        async with serving(said, tenants=tenants) as client:
+            paths = (asked, f"{asked}&memory=coarse_retain", "/memory")
+            return [(await client.get(HERE + path))[1]["memory"] for path in paths]
+
+    assert run(main(Tenants(lean))) == ["coarse_discard", "coarse_retain", "coarse_discard"]
+    assert run(main(Tenants({}, lean["acme"])))[0] == "coarse_discard"
+    assert run(main(Tenants({"other": lean["acme"]})))[0] == "ledger"
 
 
 #    path, status, type of the problem, place

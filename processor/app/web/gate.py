@@ -20,6 +20,7 @@ from aiohttp import web
 from processor.app.conversations import Conversations, Elsewhere, Ours
 from processor.app.gate_settings import GateSettings
 from processor.app.progress import EpochEnded
+from processor.app.tenants import PLAIN, Tenants
 from processor.app.web import views
 from processor.app.web.asked import Asked
 from processor.app.web.checks import check_bytes, pending_elsewhere
@@ -67,6 +68,7 @@ class Gate:
     conversations: Conversations
     tokens: Tokens
     forwarder: Forwarder
+    tenants: Tenants = PLAIN
 
     def __post_init__(self) -> None:
         settings = self.settings
@@ -188,7 +190,8 @@ class Gate:
         return await views.context(asked, _query(request, ContextQuery))
 
     async def _memory(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
-        return await views.memory(asked, _query(request, MemoryQuery))
+        of_tenant = self.tenants.memory_class(asked.tenant_id)
+        return await views.memory(asked, _query(request, MemoryQuery), of_tenant)
 
     async def _record(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         query = _query(request, ViewQuery)

@@ -17,7 +17,7 @@ from processor.render.memory import Asked as AskedOfMemory
 from processor.render.memory import FacetNeededError, memory_answer, memory_render
 from processor.render.view import state_view
 from replay.errors import NotKeptError
-from schemas.evidence import QueryClass
+from schemas.evidence import MemoryClass, QueryClass
 from schemas.http import AffectedQuery, ContextQuery, MemoryQuery, ViewQuery
 from schemas.wire import canonical_bytes
 
@@ -46,26 +46,28 @@ async def context(asked: Asked, query: ContextQuery) -> bytes:
     )
 
 
-async def memory(asked: Asked, query: MemoryQuery) -> bytes:
-    """Which value is in force for a key, what it replaced, or the whole memory in words."""
+async def memory(asked: Asked, query: MemoryQuery, of_tenant: MemoryClass) -> bytes:
+    """Which value is in force for a key, what it replaced, or the whole memory in words.
+
+    It is answered by the tenant's memory class, unless the query names one.
+    """
     if (query.entity is None) != (query.attribute is None):
         place = "entity" if query.entity is None else "attribute"
         raise ProblemRaised(Kind.INVALID, place=place, detail="entity and attribute go together")
     if query.at is not None and query.query is not QueryClass.AS_OF:
         raise ProblemRaised(Kind.INVALID, place="at", detail="at goes with the query as_of alone")
+    by = query.memory or of_tenant
     try:
-        return await _view(asked, query, lambda copy: _memory(copy, query))
+        return await _view(asked, query, lambda copy: _memory(copy, query, by))
     except FacetNeededError as needed:
         raise ProblemRaised(Kind.INVALID, place="facet", detail=str(needed)) from needed
 
 
-def _memory(copy: Conversation, query: MemoryQuery) -> object:
+def _memory(copy: Conversation, query: MemoryQuery, by: MemoryClass) -> object:
     if query.entity is None or query.attribute is None:
-        return memory_render(
-            copy, query.format, query.memory, query.budget, superseded=query.superseded
-        )
+        return memory_render(copy, query.format, by, query.budget, superseded=query.superseded)
     key = AskedOfMemory(query.entity, query.attribute, query.facet, query.query, at=query.at)
-    return memory_answer(copy, key, query.memory)
+    return memory_answer(copy, key, by)
 
 
 async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:

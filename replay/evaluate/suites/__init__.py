@@ -13,6 +13,7 @@ from replay.evaluate.suites.render_terms import RENDER_TERMS, REVERT_PAIRS
 from replay.evaluate.suites.reviseqa import REVISEQA
 from replay.evaluate.suites.scenarios import DELIBERATION, INCIDENT, MUDDY_CHILDREN
 from replay.evaluate.suites.stale_premise import STALE_PREMISE
+from replay.evaluate.suites.tiers import TIER_CLASSIFIERS
 from replay.evaluate.suites.unpublished import ESR_BENCH, RECON
 
 BENCHMARKS = (
@@ -36,4 +37,5 @@ BENCHMARKS = (
     RENDER_TERMS,
     NOISE,
     PATH_RECALL,
+    TIER_CLASSIFIERS,
 )

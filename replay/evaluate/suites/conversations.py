@@ -20,6 +20,7 @@ from replay.evaluate.benchmark import (
     END_TO_END,
     LLM_ONLY,
     RAG,
+    RAG_EMBEDDINGS,
     Benchmark,
     Contrast,
     Item,
@@ -30,7 +31,7 @@ from replay.evaluate.benchmark import (
     given_data,
 )
 from replay.evaluate.folding import fold_read
-from replay.evaluate.retrieval import FACTS, STATEMENTS, Retriever
+from replay.evaluate.retrieval import FACTS, STATEMENTS, Nearest, Retriever
 from replay.evaluate.tokens import tokens
 
 RAG_MORE = f"rag_{FACTS}"
@@ -56,6 +57,7 @@ class Conversations(Workload):
             for query in talk.queries
         )
         self._retriever = cache(self._indexed)
+        self._nearest = cache(self._embedded)
         self._whole = cache(self._whole_tokens)
         self._records: dict[str, tuple[list[str], Retriever]] = {}
 
@@ -110,10 +112,15 @@ class Conversations(Workload):
 
     def _places(self, asked: _Asked, arm: str) -> tuple[int, ...]:
         count = FACTS if arm == RAG_MORE else STATEMENTS
+        if arm == RAG_EMBEDDINGS:
+            return self._nearest(asked.talk).best(asked.query.question, count)
         return self._retriever(asked.talk).best(asked.query.question, count)
 
     def _indexed(self, talk: str) -> Retriever:
         return Retriever([turn.line() for turn in self._talks[talk].turns])
+
+    def _embedded(self, talk: str) -> Nearest:
+        return Nearest([turn.line() for turn in self._talks[talk].turns])
 
     def _whole_tokens(self, talk: str) -> int:
         return tokens("\n".join(turn.line() for turn in self._talks[talk].turns))
@@ -135,6 +142,7 @@ LOCOMO = Benchmark(
     "locomo.json.",
     _MODEL_ARMS,
     _CONTRASTS,
+    extra_arms=(RAG_EMBEDDINGS,),
 )
 LONGMEMEVAL = Benchmark(
     "longmemeval",
@@ -146,6 +154,7 @@ LONGMEMEVAL = Benchmark(
     "longmemeval_oracle.json, _s or _m.",
     _MODEL_ARMS,
     _CONTRASTS,
+    extra_arms=(RAG_EMBEDDINGS,),
 )
 BEAM = Benchmark(
     "beam",
@@ -157,4 +166,5 @@ BEAM = Benchmark(
     "a folder with chat.json and probing_questions/probing_questions.json, or several below it.",
     _MODEL_ARMS,
     _CONTRASTS,
+    extra_arms=(RAG_EMBEDDINGS,),
 )

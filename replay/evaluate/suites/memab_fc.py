@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
@@ -20,6 +21,7 @@ from replay.evaluate.benchmark import (
     LLM_ONLY,
     NATIVE,
     RAG,
+    RAG_EMBEDDINGS,
     Benchmark,
     Contrast,
     Item,
@@ -30,11 +32,12 @@ from replay.evaluate.benchmark import (
     given_data,
 )
 from replay.evaluate.folding import fold_native, fold_read
-from replay.evaluate.retrieval import FACTS, STATEMENTS, Retriever
+from replay.evaluate.retrieval import FACTS, STATEMENTS, Nearest, Retriever
 from replay.evaluate.tokens import tokens
 from schemas.evidence import MemoryClass, RenderFormat
 
 RAG_STATEMENTS = f"rag_{STATEMENTS}"
+RETRIEVING = (RAG, RAG_STATEMENTS, RAG_EMBEDDINGS)
 CLASSES = (MemoryClass.COARSE_DISCARD, MemoryClass.COARSE_RETAIN, MemoryClass.RENDER_MATCHED)
 """Memory classes whose rows a question can be led through; verifier_native is the ledger."""
 SINGLE, MULTI = "single-hop", "multi-hop"
@@ -85,6 +88,7 @@ class MemabFC(Workload):
         parts = parse_published(_File, path.read_bytes(), str(path)).data
         self._streams = {part.context: _stream(part.context) for part in parts}
         self._read: dict[str, Memory] = {}
+        self._nearest = cache(self._embedded)
         self.items = tuple(
             Item(f"{_group(part)} {place}", _group(part), _Asked(part.context, question, gold))
             for part in parts
@@ -153,12 +157,21 @@ class MemabFC(Workload):
         stream = self._streams[asked.context]
         if arm == LLM_ONLY:
             return asked.context
-        if arm in (RAG, RAG_STATEMENTS):
-            found = stream.retriever.best(asked.question, FACTS if arm == RAG else STATEMENTS)
+        if arm in RETRIEVING:
+            found = self._retrieved(asked, arm)
             return "\n".join(_line(stream.facts[place]) for place in found)
         memory = self._read[asked.context] if arm == END_TO_END else _memory(stream, arm)
         keys = Index(memory).reached(asked.question, _HOPS[item.group])
         return render(memory, RenderFormat.MINIMAL, tokens, BUDGET_TOKENS, keys)
+
+    def _retrieved(self, asked: _Asked, arm: str) -> tuple[int, ...]:
+        count = STATEMENTS if arm == RAG_STATEMENTS else FACTS
+        if arm == RAG_EMBEDDINGS:
+            return self._nearest(asked.context).best(asked.question, count)
+        return self._streams[asked.context].retriever.best(asked.question, count)
+
+    def _embedded(self, context: str) -> Nearest:
+        return Nearest([fact.sentence for fact in self._streams[context].facts])
 
     def _superseded(self, stream: _Stream, arm: str, asked: _Asked, group: str) -> int:
         """How many superseded facts are among those handed over."""
@@ -167,8 +180,8 @@ class MemabFC(Workload):
         ]
         if arm == LLM_ONLY:
             return len(gone)
-        if arm in (RAG, RAG_STATEMENTS):
-            found = stream.retriever.best(asked.question, FACTS if arm == RAG else STATEMENTS)
+        if arm in RETRIEVING:
+            found = self._retrieved(asked, arm)
             return sum(stream.facts[place].record in gone for place in found)
         memory = _memory(stream, arm)
         keys = Index(memory).reached(asked.question, _HOPS[group])
@@ -199,7 +212,7 @@ def _memory(stream: _Stream, arm: str) -> Memory:
 
 def _values(stream: _Stream, arm: str, asked: _Asked, group: str) -> Sequence[str] | None:
     """The values of the rows that are handed over; None for an arm that hands over words."""
-    if arm in (LLM_ONLY, RAG, RAG_STATEMENTS):
+    if arm in (LLM_ONLY, *RETRIEVING):
         return None
     memory = _memory(stream, arm)
     keys: tuple[Key, ...] = Index(memory).reached(asked.question, _HOPS[group])
@@ -228,4 +241,5 @@ MEMAB_FC = Benchmark(
         Contrast("verifier over retrieval", "right", NATIVE, RAG),
         Contrast("words over structure", "right", END_TO_END, NATIVE),
     ),
+    extra_arms=(RAG_EMBEDDINGS,),
 )
