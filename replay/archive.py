@@ -14,17 +14,19 @@ from typing import Self, final
 
 import duckdb
 
-from replay.archive_batch import ArchivedMessage, CopiedTo, MessageBatch, Place, message_of_row
+from replay.archive_batch import (
+    SELECT_PAGE,
+    ArchivedMessage,
+    CopiedTo,
+    MessageBatch,
+    Place,
+    message_of_row,
+)
 from replay.errors import StoreError
 from replay.memory_limit import Amount
 from replay.store import Store
 
 _TABLES = frozenset({"messages", "copied", "gaps"})
-PAGE_MESSAGES = 2_000
-_PAGE = """
-SELECT topic, partition, "offset", timestamp_ms, key, headers, value FROM messages
-WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ? ORDER BY "offset"
-"""
 
 
 @final
@@ -75,9 +77,12 @@ class Archive:
 
     def page(self, place: Place, offset: int) -> list[ArchivedMessage]:
         """The messages of a partition whose offsets are among the next few from this one on."""
-        rows = self.store.rows(_PAGE, *place, offset, offset + PAGE_MESSAGES)
+        rows = self.store.rows(SELECT_PAGE, *place, offset, offset)
         return [message_of_row(row) for row in rows]
 
     def write(self, batch: MessageBatch) -> None:
         """Write a batch in one transaction."""
         self.store.transact(batch.write, [Amount("messages", len(batch), batch.bytes)])
+
+    def settle(self) -> None:
+        """Nothing waits here: a batch is on the disk when it is written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
@@ -24,6 +24,12 @@ EMPTY = "empty"
 
 _ROW_BYTES = 100
 _KEY = re.compile(KEY_PATTERN)
+PAGE_MESSAGES = 2_000
+SELECT_PAGE = f"""
+SELECT topic, partition, "offset", timestamp_ms, key, headers, value FROM messages
+WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ? + {PAGE_MESSAGES}
+ORDER BY "offset"
+"""
 _INSERT = """
 INSERT INTO messages
 SELECT topic, partition, "offset", ms,
@@ -120,6 +126,10 @@ class MessageBatch:
     def add_gap(self, gap: Gap) -> None:
         """Offsets that will not come."""
         self._gaps.append(gap)
+
+    def gaps(self) -> Sequence[Gap]:
+        """The gaps that were added."""
+        return self._gaps
 
     def copied(self) -> Mapping[Place, CopiedTo]:
         """Up to where this batch brings each of its partitions."""

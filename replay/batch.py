@@ -11,7 +11,9 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, Capture, capture, encode
+from processor.engine.snapshot_delta import DELTA_FORMAT, delta, mark_of
 from replay.memory_limit import BATCH_BYTES_MAX, Amount
+from replay.snapshots import has_deltas, is_delta_due, is_snapshot_due
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
@@ -45,7 +47,7 @@ class Batch:
         self._derived: list[list[object]] = [[] for _ in range(8)]
         self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._places: list[list[object]] = [[] for _ in range(6)]
-        self._captured: list[tuple[tuple[object, ...], Capture]] = []
+        self._captured: list[tuple[tuple[object, ...], Capture | bytes]] = []
         self._keys: set[str] = set()
         self._positions: dict[int, Position] = {}
         self._bytes = {"log": 0, "derived": 0, "snapshots": 0}
@@ -87,24 +89,40 @@ class Batch:
         _add(self._derived, row)
         self._bytes["derived"] += len(data)
 
-    def add_snapshot(self, conversation: Conversation) -> None:
-        """The conversation as it is now; turning it into bytes waits for `encode`."""
+    def add_snapshot_if_due(self, conversation: Conversation) -> bool:
+        """The conversation as it is now, or what changed since the last time; whether it was due.
+
+        Turning it into bytes waits for `encode`.
+        """
+        if is_snapshot_due(conversation):
+            self._add_captured(conversation, SNAPSHOT_FORMAT, capture(conversation))
+        elif conversation.mark is not None and is_delta_due(conversation):
+            self._add_captured(conversation, DELTA_FORMAT, delta(conversation, conversation.mark))
+        else:
+            return False
         conversation.spent_at_snapshot = conversation.state.model.spent
+        conversation.mark = mark_of(conversation) if has_deltas(conversation) else None
+        return True
+
+    def _add_captured(
+        self, conversation: Conversation, kind: int, captured: Capture | bytes
+    ) -> None:
         row = (
             conversation.tenant_id,
             conversation.conversation_id,
             conversation.sequence,
             conversation.turn,
-            SNAPSHOT_FORMAT,
+            kind,
             conversation.state_digest(),
         )
-        self._captured.append((row, capture(conversation)))
+        self._captured.append((row, captured))
 
     def encode(self) -> None:
         """Turn what was captured for snapshots into bytes: the part that takes long."""
         captured, self._captured = self._captured, []
         for row, each in captured:
-            dumped = zlib.compress(encode(each), COMPRESSION_LEVEL)
+            stored = each if isinstance(each, bytes) else encode(each)
+            dumped = zlib.compress(stored, COMPRESSION_LEVEL)
             bytes_hash = hashlib.sha256(dumped).hexdigest()
             _add(self._snapshots, (*row, len(dumped), bytes_hash, dumped))
             self._bytes["snapshots"] += len(dumped)

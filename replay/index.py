@@ -137,9 +137,12 @@ class _Parts:
     """The rows of a state, put together again."""
 
     def __init__(self, rows: list[tuple[str, int, str]]) -> None:
-        self._rows: dict[str, list[Any]] = {}
+        written: dict[str, list[str]] = {}
         for part, _, value in rows:
-            self._rows.setdefault(part, []).append(orjson.loads(value))
+            written.setdefault(part, []).append(value)
+        self._rows: dict[str, list[Any]] = {
+            part: orjson.loads(f"[{','.join(values)}]") for part, values in written.items()
+        }
         (self.place,) = self.of("turn")
         self.records: list[Any] = list(self.of("record"))
         self.problems: list[Any] = list(self.of("problem"))

@@ -10,15 +10,18 @@ import duckdb
 
 from replay.divergence import Divergence, Where
 from replay.errors import StoreError
-from replay.parquet import Manifest, read_manifest
+from replay.segments import Manifest, described, read_manifest, select_rows
 from replay.store_file import connect, create_statements, first_line, view_statements
 
 
-def opened(path: Path) -> duckdb.DuckDBPyConnection:
-    """A connection in which the tables of a store can be asked. Raises StoreError."""
+def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConnection:
+    """A connection in which the tables of a store can be asked. Raises StoreError.
+
+    Of a folder it has what the manifest names, by default the newest, whatever is published later.
+    """
     if not path.is_dir():
         return connect(path, read_only=True)
-    manifest = read_manifest(path)
+    manifest = manifest or read_manifest(path)
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = 'UTC'")
@@ -30,6 +33,11 @@ def opened(path: Path) -> duckdb.DuckDBPyConnection:
         connection.close()
         raise StoreError(f"{path}: cannot read: {first_line(error)}") from error
     return connection
+
+
+def pinned(path: Path) -> Manifest | None:
+    """What a folder holds now, for several connections that are to see the same of it."""
+    return read_manifest(path) if path.is_dir() else None
 
 
 def _define(
@@ -44,21 +52,16 @@ def _define(
     connection.execute(statement)
     if not files:
         return
-    described = connection.execute(f"DESCRIBE {table}").fetchall()
-    columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind, *_ in described)
+    chosen = select_rows(files, described(connection, table))
     connection.execute(f"DROP TABLE {table}")
-    listed = ", ".join("'{}'".format(file.replace("'", "''")) for file in files)
-    connection.execute(
-        f"CREATE VIEW {table} AS SELECT {columns} "
-        f"FROM read_parquet([{listed}], hive_partitioning = false)"
-    )
+    connection.execute(f"CREATE VIEW {table} AS {chosen}")
 
 
-def compare_segments(path: Path) -> Iterator[Divergence]:
+def compare_segments(path: Path, manifest: Manifest | None) -> Iterator[Divergence]:
     """The segments of a folder whose bytes are not those that were written; nothing for a file."""
-    if not path.is_dir():
+    if manifest is None:
         return
-    for segment in read_manifest(path).segments:
+    for segment in manifest.segments:
         where = Where(f"segment {segment.path}")
         try:
             with (path / segment.path).open("rb") as file:

@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any, TypeVar, final
 
 import duckdb
+import orjson
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.snapshot import SNAPSHOT_FORMAT, load
+from processor.engine.snapshot_delta import DELTA_FORMAT, mark_of
 from processor.evidence.fold import Folded, Refused, advance, fold
 from replay.errors import NotKeptError, StoreError
+from replay.snapshots import has_deltas
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.wire import decode_log_event
@@ -32,6 +35,7 @@ SETUP_TYPE = "standfast.setup.v1"
 PAGE_EVENTS = 500
 """Events that are read at once, so that a long log is never in memory as a whole."""
 _EVERY_TURN = 2**63 - 1
+_UNREADABLE = (zlib.error, ValueError, TypeError, LookupError, AttributeError)
 Came = TypeVar("Came")
 
 
@@ -135,11 +139,17 @@ class ConversationReader:
         )
         if hashlib.sha256(stored).hexdigest() != bytes_hash:
             raise self._bad_snapshot(sequence, "its bytes have another hash")
+        deltas: list[bytes] = []
+        for row in self._deltas(sequence, turn):
+            sequence, taken_at, state_digest, delta = row
+            deltas.append(delta)
         try:
             with _without_collecting():
-                conversation = load(zlib.decompress(stored), bounds)
-        except (zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+                conversation = load(zlib.decompress(stored), bounds, deltas)
+        except _UNREADABLE as error:
             raise self._bad_snapshot(sequence, "its bytes cannot be read") from error
+        if turn is None and has_deltas(conversation):
+            conversation.mark = mark_of(conversation)
         found = (conversation.tenant_id, conversation.conversation_id, conversation.sequence)
         if found != (*self._ids, sequence):
             raise self._bad_snapshot(sequence, "it belongs elsewhere")
@@ -147,6 +157,32 @@ class ConversationReader:
             raise self._bad_snapshot(sequence, "its turn or state digest is another")
         self._check_against_log(conversation)
         return conversation
+
+    def _deltas(self, base: int, turn: int | None) -> Iterator[tuple[int, int, str, bytes]]:
+        """Sequence, turn, state digest and bytes of the deltas onto a snapshot, one on the other.
+
+        They end where one is gone.
+        """
+        rows = self._rows(
+            "SELECT sequence, turn, state_digest, bytes_hash, conversation FROM snapshots "
+            "WHERE tenant_id = ? AND conversation_id = ? AND format = ? AND sequence > ? "
+            "AND turn < ? ORDER BY sequence",
+            DELTA_FORMAT,
+            base,
+            _EVERY_TURN if turn is None else turn,
+        )
+        for sequence, taken_at, state_digest, bytes_hash, stored in rows:
+            if hashlib.sha256(stored).hexdigest() != bytes_hash:
+                raise self._bad_snapshot(sequence, "its bytes have another hash")
+            try:
+                delta = zlib.decompress(stored)
+                rests_on = orjson.loads(delta)["base"]
+            except _UNREADABLE as error:
+                raise self._bad_snapshot(sequence, "its bytes cannot be read") from error
+            if rests_on != base:
+                return
+            base = sequence
+            yield sequence, taken_at, state_digest, delta
 
     def _check_against_log(self, conversation: Conversation) -> None:
         """A snapshot says what the log says of the event that it was taken at."""

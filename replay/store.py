@@ -24,7 +24,6 @@ from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
 from replay.opened import opened
 from replay.reading import ConversationReader
-from replay.snapshots import is_snapshot_due
 from replay.store_file import Watch, connect, first_line
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
@@ -83,8 +82,7 @@ class Store:
         key = conversation_key(event.tenant_id, event.conversation_id)
         if self._known is not None:
             self._known.add(key)
-        if is_snapshot_due(conversation):
-            batch.add_snapshot(conversation)
+        if batch.add_snapshot_if_due(conversation):
             batch.encode()
 
     def flush(self) -> None:

@@ -212,6 +212,7 @@ class Copier:
     async def _write(self) -> None:
         self._written_at = time.monotonic()
         if self._batch.is_empty():
+            await self._archive.settle()
             return
         batch, self._batch = self._batch, MessageBatch()
         await self._archive.write(batch)

@@ -15,10 +15,10 @@ from processor.app.messages import OPERATIONS, Delivered
 from processor.app.reduce_agent import PartitionStopped, newer_at, read_log_event
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
-from replay.archive import PAGE_MESSAGES, Archive
-from replay.archive_batch import ArchivedMessage
+from replay.archive import Archive
+from replay.archive_batch import PAGE_MESSAGES, ArchivedMessage
 from replay.batch import Batch, Position, record_hash
-from replay.snapshots import is_snapshot_due
+from replay.segment_archive import SegmentArchive
 from schemas.wire import canonical_bytes
 
 RECORDS_MAX = 100_000
@@ -31,7 +31,9 @@ class ArchiveFold:
     `on_stopped` is told once for each partition that stops. Every method raises StoreError.
     """
 
-    def __init__(self, archive: Archive, on_stopped: Callable[[str], None]) -> None:
+    def __init__(
+        self, archive: Archive | SegmentArchive, on_stopped: Callable[[str], None]
+    ) -> None:
         self._archive = archive
         self._store = archive.store
         self._on_stopped = on_stopped
@@ -98,6 +100,5 @@ class ArchiveFold:
         batch.add_log(conversation, event, canonical_bytes(event))
         for number, each in enumerate(derived):
             batch.add_derived(each, number)
-        if is_snapshot_due(conversation):
-            batch.add_snapshot(conversation)
+        batch.add_snapshot_if_due(conversation)
         self._live.hold(conversation)

@@ -15,6 +15,8 @@ from processor.app.messages import OPERATIONS
 from replay.archive import Archive
 from replay.archive_batch import CopiedTo, MessageBatch, Place
 from replay.errors import StoreError
+from replay.segment_archive import SegmentArchive
+from replay.store import Store
 
 Answer = TypeVar("Answer")
 
@@ -23,11 +25,18 @@ Answer = TypeVar("Answer")
 class ArchiveThread:
     """An archive that belongs to one thread; use it as `async with ArchiveThread(...)`.
 
-    `on_stopped` is told where the log holds what this version cannot fold.
+    `on_stopped` is told where the log holds what this version cannot fold. `kind` is that of the
+    archive: one file, or segments in a folder.
     """
 
-    def __init__(self, path: Path, on_stopped: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        on_stopped: Callable[[str], None] = lambda _: None,
+        kind: type[Archive] | type[SegmentArchive] = Archive,
+    ) -> None:
         self.path = path
+        self._kind = kind
         self._on_stopped = on_stopped
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="archive")
 
@@ -40,7 +49,7 @@ class ArchiveThread:
         return self
 
     def _open(self) -> None:
-        self._archive = Archive(self.path)
+        self._archive = self._kind(self.path)
         self._fold = ArchiveFold(self._archive, self._on_stopped)
 
     async def __aexit__(self, *_: object) -> None:
@@ -55,9 +64,13 @@ class ArchiveThread:
         """Up to where each partition is copied."""
         return await self._run(self._archive.copied)
 
-    async def beside(self) -> duckdb.DuckDBPyConnection:
-        """A connection for another thread, which sees what is written when it asks."""
-        return await self._run(self._archive.store.beside)
+    async def beside(self) -> duckdb.DuckDBPyConnection | None:
+        """A connection for another thread, which sees what is written when it asks.
+
+        None for segments: these are read by whoever likes to.
+        """
+        store = self._archive.store
+        return await self._run(store.beside) if isinstance(store, Store) else None
 
     async def write(self, batch: MessageBatch) -> None:
         """Return when the batch is on the disk, and what it has of the log is folded."""
@@ -65,8 +78,13 @@ class ArchiveThread:
         def write() -> None:
             self._archive.write(batch)
             self._fold.fold(each for each in batch.messages if each.topic == OPERATIONS)
+            self._archive.settle()
 
         await self._run(write)
+
+    async def settle(self) -> None:
+        """Nothing has come for a while; what waits to be seen need not wait for more."""
+        await self._run(self._archive.settle)
 
     async def catch_up(self) -> bool:
         """Fold some of what was copied and not folded, if anything; whether there is more."""

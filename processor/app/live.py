@@ -12,7 +12,9 @@ from typing import final
 from processor.app.held import HeldConversations
 from processor.app.temporary_file import TemporaryFile
 from processor.engine.conversation import Conversation
+from processor.engine.mark import Mark
 from processor.engine.snapshot import dump, load
+from replay.segment_archive import SegmentStore
 from replay.store import Store
 from schemas.ids import conversation_key
 
@@ -24,10 +26,11 @@ class LiveConversations:
     At least the conversation that was asked for last is held, however much it weighs.
     """
 
-    def __init__(self, store: Store, records_max: int) -> None:
+    def __init__(self, store: Store | SegmentStore, records_max: int) -> None:
         self._store = store
         self._held = HeldConversations(records_max)
         self._waiting = TemporaryFile()
+        self._marks: dict[str, Mark] = {}
 
     def get(self, tenant_id: str, conversation_id: str) -> Conversation:
         """The conversation as far as it got; a new one if there is none. Raises StoreError."""
@@ -38,6 +41,7 @@ class LiveConversations:
         dumped = self._waiting.get(key)
         if dumped is not None:
             conversation = load(dumped)
+            conversation.mark = self._marks.pop(key, None)
         else:
             conversation = self._store.conversation(
                 tenant_id, conversation_id
@@ -50,4 +54,6 @@ class LiveConversations:
         for key, dropped in self._held.hold(conversation):
             if dropped.sequence > 0:
                 self._waiting.put(key, dump(dropped))
+                if dropped.mark is not None:
+                    self._marks[key] = dropped.mark
             dropped.release()

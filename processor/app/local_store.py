@@ -27,7 +27,6 @@ from replay.batch import Batch, Position, record_hash
 from replay.errors import StoreBusyError, StoreError
 from replay.reading import ConversationReader
 from replay.sharing import Packed, TakenIn
-from replay.snapshots import is_snapshot_due
 from replay.store import Store
 from replay.store_file import first_line
 from schemas.derived import DerivedEvent
@@ -248,8 +247,7 @@ class LocalStore:
         self._batch.add_log(conversation, event, stored)
         for place, each in enumerate(derived):
             self._batch.add_derived(each, place)
-        if is_snapshot_due(conversation):
-            self._batch.add_snapshot(conversation)
+        self._batch.add_snapshot_if_due(conversation)
         self._batch.add_place(event, self._reach(message))
         self._hold(conversation)
 

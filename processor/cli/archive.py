@@ -19,8 +19,10 @@ from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.output import Progress, complain, json_option, write_json
 from processor.cli.produce import CUT_SHORT
+from replay.archive import Archive
 from replay.archive_batch import DELETED, Gap
 from replay.archive_reader import ArchiveReader
+from replay.segment_archive import SegmentArchive
 
 ARCHIVE_NAME = "archive.duckdb"
 
@@ -32,6 +34,12 @@ ARCHIVE_NAME = "archive.duckdb"
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     help=f"The same, as DIR/{ARCHIVE_NAME}.",
+)
+@click.option(
+    "--parquet",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Instead, a folder of Parquet segments, which may be read while it is written.",
 )
 @click.option("--until-end", is_flag=True, help="End where the topics ended when it began.")
 @click.option(
@@ -53,24 +61,26 @@ def archive(
     bootstrap: str | None,
     db: Path | None,
     out: Path | None,
+    folder: Path | None,
     until_end: bool,
     port: int | None,
     host: str,
     tokens: Path | None,
     as_json: bool,
 ) -> int:
-    """Copy every topic into a DuckDB file, each message once, and follow them until Ctrl-C."""
+    """Copy every topic into an archive, each message once, and follow them until Ctrl-C."""
     if context.invoked_subcommand is not None:
-        if bootstrap or db or out or until_end or port or tokens or as_json:
+        if bootstrap or db or out or folder or until_end or port or tokens or as_json:
             raise BadInputError(f"options come after archive {context.invoked_subcommand}")
         return 0
-    path = _path(db, out)
+    path = _path(db, out, folder)
+    kind = Archive if folder is None else SegmentArchive
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     settings = kafka_settings(bootstrap)
     progress = Progress(shown=True, noun="messages")
 
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
-        async with ArchiveThread(path, _say_stopped) as thread:
+        async with ArchiveThread(path, _say_stopped, kind) as thread:
             copier = Copier(settings, thread, stop, _say_gap, progress.step)
             async with _pages(thread, port, host, tokens, as_json=as_json):
                 reached_end = await copier.copy(until_end=until_end)
@@ -139,11 +149,11 @@ async def _pages(
         yield
 
 
-def _path(db: Path | None, out: Path | None) -> Path:
-    if (db is None) == (out is None):
-        raise BadInputError("give either --db FILE or --out DIR")
-    if db is not None:
-        return db
+def _path(db: Path | None, out: Path | None, folder: Path | None) -> Path:
+    if sum(each is not None for each in (db, out, folder)) != 1:
+        raise BadInputError("give either --db FILE, --out DIR or --parquet FOLDER")
+    if db is not None or folder is not None:
+        return db or folder or Path()
     assert out is not None
     out.mkdir(parents=True, exist_ok=True)
     return out / ARCHIVE_NAME

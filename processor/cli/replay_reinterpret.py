@@ -28,6 +28,7 @@ from processor.cli.run import STORE_NAME
 from processor.engine.rules_version import CURRENT_RULES
 from replay.interpretations import Usage, usage_in
 from replay.labels import Kinds
+from replay.one_writer import one_writer
 from replay.opened import opened
 from replay.reinterpret import Comparison, compare_histories, history_of
 from replay.store import Store
@@ -70,7 +71,7 @@ def reinterpret(
     """Read the same utterances into a new history, and compare it with the first, which stays."""
     path = out / STORE_NAME
     if path.exists():
-        raise BadInputError(f"{path}: is there already; a history is not written over another")
+        raise _there(path)
     lines = archived_utterances(db) if input_path is None else _lines(input_path)
     asked = Asked(InterpreterKind(interpreter), cassette, record)
     _read(lines, path, asked, read_tenants(tenants_path))
@@ -85,11 +86,22 @@ def reinterpret(
 
 
 def _read(lines: Iterator[bytes], path: Path, asked: Asked, tenants: Tenants) -> None:
-    with asked.reading(CURRENT_RULES, tenants) as reader:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with Store(path) as store:
+    """Make the new history, which has its name once it is whole."""
+    with (
+        asked.reading(CURRENT_RULES, tenants) as reader,
+        one_writer(path.parent) as unfinished,
+    ):
+        fresh = unfinished / path.name
+        with Store(fresh) as store:
             read = None if reader is None else reader.read
             read_again(lines, OneProcess(store, tenants=tenants, read=read))
+        if path.exists():
+            raise _there(path)
+        fresh.rename(path)
+
+
+def _there(path: Path) -> BadInputError:
+    return BadInputError(f"{path}: is there already; a history is not written over another")
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -21,9 +21,7 @@ from replay.store_file import first_line
 
 
 @click.command()
-@click.option(
-    "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The store."
-)
+@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
 @click.option("--conversation", "conversation_id", required=True)
 @click.option("--tenant", "tenant_id", default="default", show_default=True)
 @click.option(

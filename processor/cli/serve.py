@@ -23,9 +23,9 @@ PORT = 8700
 @click.command()
 @click.option(
     "--db",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     required=True,
-    help="A store or an archive that nobody is writing just now.",
+    help="A store or an archive that nobody is writing just now, or a folder of segments.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True)
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True)
@@ -58,16 +58,17 @@ def serve(db: Path, host: str, port: int, tokens: Path | None, as_json: bool) ->
 async def serving_beside(
     archive: ArchiveThread, host: str, port: int, tokens: Path | None, *, as_json: bool
 ) -> AsyncIterator[None]:
-    """Serve what an archive copies from within: nobody else can open its file meanwhile."""
+    """Serve what an archive copies: its file from within, since nobody else can open that."""
     _tell_failures()
     beside = await archive.beside()
     try:
-        source = Source(archive.path, beside.cursor)
+        source = Source(archive.path, None if beside is None else beside.cursor)
         async with serving(source, Place(host, port, tokens)) as address:
             _say_where(address, as_json=as_json)
             yield
     finally:
-        beside.close()
+        if beside is not None:
+            beside.close()
 
 
 def _say_where(address: str, *, as_json: bool) -> None:

@@ -12,9 +12,7 @@ from replay.interpretations import usage_in
 
 
 @click.command()
-@click.option(
-    "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The store."
-)
+@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
 @click.option("--tenant", "tenant_id", help="Of this tenant only.")
 @price_option
 @json_option

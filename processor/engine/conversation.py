@@ -8,6 +8,7 @@ from typing import final
 
 from processor.engine.digest import GENESIS, StateDigest
 from processor.engine.implied import AtomSource
+from processor.engine.mark import Mark
 from processor.engine.plausibility.bounds import Bounds
 from processor.engine.record import NO_RECORDS
 from processor.engine.state import State
@@ -25,7 +26,8 @@ class Conversation:
     turn that could not be interpreted, and was not filled since, to its utterance id; turns ascend.
     `atom_sources` says of each turn whose records carry atoms who told them. `projection` is what a
     projection of the log remembers between events; it can be made up again from the rest.
-    `spent_at_snapshot` is what the model had spent, in this process, at the last snapshot.
+    `spent_at_snapshot` is what the model had spent, in this process, at the last snapshot; `mark`
+    is how far a conversation was then that is so long that what changes is worth a delta.
     """
 
     tenant_id: str
@@ -41,6 +43,7 @@ class Conversation:
     digests: StateDigest = field(default_factory=StateDigest)
     projection: object | None = field(default=None, compare=False, repr=False)
     spent_at_snapshot: int = field(default=0, compare=False)
+    mark: Mark | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def empty(

@@ -7,6 +7,7 @@ grounded flags are rebuilt from that.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -18,6 +19,7 @@ from processor.engine.plausibility.bounds import Bounds
 from processor.engine.plausibility.formula import from_wire
 from processor.engine.plausibility.update import Update
 from processor.engine.record import Happening, LinkKind, Record, RecordKind, TrailEntry
+from processor.engine.snapshot_delta import lay_on
 from processor.engine.state import Dispute, Problem, State
 from schemas.derived import Standing
 from schemas.evidence import Supersession
@@ -112,11 +114,19 @@ def dump(conversation: Conversation) -> bytes:
     return encode(capture(conversation))
 
 
-def load(stored: bytes, bounds: Bounds | None = None) -> Conversation:
-    """The conversation again. Raises SnapshotFormatError for bytes of another format."""
+def load(stored: bytes, bounds: Bounds | None = None, deltas: Iterable[bytes] = ()) -> Conversation:
+    """The conversation again, as deltas one on the other leave it.
+
+    Raises SnapshotFormatError for bytes of another format.
+    """
     fields: Any = decode_json(stored)
     if not isinstance(fields, dict) or fields.get("format") != SNAPSHOT_FORMAT:
         raise SnapshotFormatError(f"not a snapshot of format {SNAPSHOT_FORMAT}")
+    for each in deltas:
+        changed: Any = decode_json(each)
+        if changed["base"] != fields["sequence"]:
+            raise SnapshotFormatError(f"a delta onto event {changed['base']}, not onto this one")
+        lay_on(fields, changed)
     conversation = Conversation(
         tenant_id=fields["tenant_id"],
         conversation_id=fields["conversation_id"],

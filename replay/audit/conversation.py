@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
+from processor.engine.mark import Mark
 from processor.engine.snapshot import dump, load
+from processor.engine.snapshot_delta import delta, mark_of
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
 from replay.audit.derived import compare_derived, digest_told, own_place_differs, stray
@@ -27,9 +29,10 @@ from replay.audit.rows import (
     has_own_hash,
     read_event,
 )
-from replay.audit.snapshots import compare_snapshot, decompressed
+from replay.audit.snapshots import base_of, compare_snapshot, decompressed
 from replay.divergence import Divergence, Where, changed, shown
 from replay.errors import StoreError
+from replay.snapshots import has_deltas
 from schemas.ids import conversation_key
 from schemas.log import CandidateAppended, ConversationErased, ConversationSetUp, LogEvent
 from schemas.wire import WireError, decode_log_event
@@ -72,6 +75,7 @@ class _Audit:
         """The last place of the log that was dealt with."""
         self._digest_was_wrong = False
         self._taken_in = 0
+        self._mark: Mark | None = None
 
     def run(self) -> Conversation | None:
         for row in self._rows.log:
@@ -272,14 +276,25 @@ class _Audit:
         rows = self._snapshots.take(sequence)
         if not rows or self._conversation is None:
             return
-        expected = dump(self._conversation)
-        digest = self._conversation.state_digest()
+        conversation, mark = self._conversation, self._mark
+        digest = conversation.state_digest()
         for place, row in enumerate(rows):
             if row in rows[:place]:
                 where = Where("snapshots", *row[:4])
                 self._report(Divergence(where, None, "stands twice"))
+                continue
+            base = base_of(row)
+            if base is None:
+                expected = dump(conversation)
+            elif mark is not None and base == mark.sequence:
+                expected = delta(conversation, mark)
             else:
-                self._findings.divergences += compare_snapshot(row, expected, digest)
+                where = Where("snapshots", *row[:4])
+                problem = f"rests on a snapshot at event {base}, which is not the one before it"
+                self._report(Divergence(where, None, problem))
+                continue
+            self._findings.divergences += compare_snapshot(row, expected, digest)
+        self._mark = mark_of(conversation) if has_deltas(conversation) else None
 
     def _resume(self, row: LogRow, hashed: bool) -> None:
         """Go on from a snapshot that was taken at this event, if it agrees with the log."""
@@ -287,11 +302,13 @@ class _Audit:
             differences = list(compare_snapshot(snapshot, None, None))
             self._findings.divergences += differences
             stored = decompressed(snapshot)
-            if differences or stored is None or not hashed:
+            is_delta = base_of(snapshot) is not None
+            if differences or stored is None or is_delta or not hashed:
                 continue
             loaded = load(stored)
             if (loaded.digest, loaded.state_digest()) == (row.digest, row.state_digest):
                 self._conversation = loaded
+                self._mark = mark_of(loaded) if has_deltas(loaded) else None
                 self._digest_was_wrong = False
 
     # -- telling --------------------------------------------------------------------------------

@@ -43,7 +43,8 @@ from replay.audit.rows import (
 )
 from replay.divergence import Divergence
 from replay.errors import StoreError
-from replay.opened import compare_segments, opened
+from replay.opened import compare_segments, opened, pinned
+from replay.segments import Manifest
 from replay.store_file import first_line
 
 BATCH_EVENTS = 5_000
@@ -53,6 +54,14 @@ _MEMORY_LIMIT = "512MB"
 _HAS_INDEX = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'indexed'"
 IN_ONE_PROCESS_EVENTS = 2_000
 """A store with fewer is audited before another process has started."""
+
+
+@final
+class Source(NamedTuple):
+    """What is audited; of a folder as it was when the audit began, however it grows meanwhile."""
+
+    path: Path
+    manifest: Manifest | None
 
 
 @final
@@ -106,13 +115,14 @@ def audit(
     `anchor` is a file of heads that the logs must have; see `replay.anchor`. `on_events` is told
     how many more events were dealt with. Raises StoreError if something cannot be read.
     """
-    with closing(_connect(path)) as connection, _readable(path):
+    source = Source(path, pinned(path))
+    with closing(_connect(source)) as connection, _readable(path):
         tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
         found = conversations(connection)
         report = AuditReport(conversations=len(found))
         findings, messages = Findings(), MessageFindings()
         places = partitions(connection) if "messages" in tables else []
-        for result in _results(path, connection, _batches(found), places, jobs):
+        for result in _results(source, connection, _batches(found), places, jobs):
             if isinstance(result, Findings):
                 findings.absorb(result)
                 on_events(result.events)
@@ -124,7 +134,7 @@ def audit(
                 break
         findings.divergences += settle(findings.missing, findings.strays) if report.complete else []
         if report.complete:
-            findings.divergences += compare_segments(path)
+            findings.divergences += compare_segments(path, source.manifest)
             findings.divergences += compare_places(connection)
             if anchor is not None:
                 findings.divergences += compare_with_anchor(connection, anchor)
@@ -154,12 +164,13 @@ def _order(divergence: Divergence) -> tuple[tuple[bool, str | int], ...]:
 
 
 def _results(
-    path: Path,
+    source: Source,
     connection: duckdb.DuckDBPyConnection,
     batches: Sequence[Batch],
     places: Sequence[Place],
     jobs: int | None,
 ) -> Iterator[Findings | MessageFindings]:
+    path = source.path
     jobs = jobs or os.cpu_count() or 1
     if jobs == 1 or sum(batch.events for batch in batches) < IN_ONE_PROCESS_EVENTS:
         for batch in batches:
@@ -169,26 +180,26 @@ def _results(
         return
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         try:
-            yield from pool.map(_batch_beside, [path] * len(batches), batches)
-            yield from pool.map(_partition_beside, [path] * len(places), places)
+            yield from pool.map(_batch_beside, [source] * len(batches), batches)
+            yield from pool.map(_partition_beside, [source] * len(places), places)
         except BrokenProcessPool as broken:
             raise StoreError(f"{path}: cannot be read: a process that read it died") from broken
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _batch_beside(path: Path, batch: Batch) -> Findings:
-    with closing(_connect(path)) as connection, _readable(path):
-        return _audit_batch(path, connection, batch)
+def _batch_beside(source: Source, batch: Batch) -> Findings:
+    with closing(_connect(source)) as connection, _readable(source.path):
+        return _audit_batch(source.path, connection, batch)
 
 
-def _partition_beside(path: Path, place: Place) -> MessageFindings:
-    with closing(_connect(path)) as connection, _readable(path):
+def _partition_beside(source: Source, place: Place) -> MessageFindings:
+    with closing(_connect(source)) as connection, _readable(source.path):
         return audit_partition(connection, place)
 
 
-def _connect(path: Path) -> duckdb.DuckDBPyConnection:
-    connection = opened(path)
+def _connect(source: Source) -> duckdb.DuckDBPyConnection:
+    connection = opened(*source)
     connection.execute("SET threads = 1")
     connection.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
     return connection

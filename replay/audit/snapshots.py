@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 import orjson
 
 from processor.engine.snapshot import SNAPSHOT_FORMAT
+from processor.engine.snapshot_delta import DELTA_FORMAT
 from replay.audit.rows import SnapshotRow
 from replay.divergence import Divergence, Where, changed, changed_json
 
@@ -20,6 +21,7 @@ class _Head(NamedTuple):
 
     place: tuple[str, str, int]
     turn: int
+    format: int
 
 
 def compare_snapshot(
@@ -44,11 +46,21 @@ def compare_snapshot(
     if stored != expected or state_digest is None:
         state_digest = row.state_digest
     size = len(row.conversation)
-    told = (*head.place, head.turn, SNAPSHOT_FORMAT, state_digest, size, hashed)
+    told = (*head.place, head.turn, head.format, state_digest, size, hashed)
     where = Where("snapshots", *head.place, turn=head.turn)
     for name, value, found in zip(SnapshotRow._fields, told, row, strict=False):
         if value != found:
             yield changed(where, name, value, found)
+
+
+def base_of(row: SnapshotRow) -> int | None:
+    """The event that a delta rests on; None for a snapshot, or if it is damaged."""
+    stored = decompressed(row)
+    head = None if stored is None else _head(stored)
+    if stored is None or head is None or head.format != DELTA_FORMAT:
+        return None
+    base = orjson.loads(stored).get("base")
+    return base if isinstance(base, int) else None
 
 
 def decompressed(row: SnapshotRow) -> bytes | None:
@@ -63,6 +75,7 @@ def _head(stored: bytes) -> _Head | None:
     try:
         fields = orjson.loads(stored)
         place = (fields["tenant_id"], fields["conversation_id"], fields["sequence"])
-        return _Head(place, fields["turn"])
+        kind = DELTA_FORMAT if fields["format"] == DELTA_FORMAT else SNAPSHOT_FORMAT
+        return _Head(place, fields["turn"], kind)
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None

@@ -26,6 +26,7 @@ from processor.evidence.fold import Refused
 from processor.render.reduce import reduce
 from replay.archive import Archive
 from replay.archive_batch import DELETED, ArchivedMessage, CopiedTo, Gap, MessageBatch
+from replay.segment_archive import SegmentArchive
 from schemas.ids import conversation_key
 from schemas.wire import decode_utterance
 from tests.strategies_streams import Stream
@@ -57,30 +58,36 @@ def messages_of(stream: Stream) -> Iterator[Outgoing]:
             yield log_message(event, partition)  # appended twice, and refused the second time
 
 
-def make_archive(path: Path, stream: Stream) -> None:
+def make_archive(
+    path: Path, stream: Stream, kind: type[Archive] | type[SegmentArchive] = Archive
+) -> None:
     """An archive of all that, with a gap, a compacted topic and bytes that say nothing."""
+    with kind(path) as archive:
+        fold = ArchiveFold(archive, lambda _: None)
+        batch = archived(stream)
+        archive.write(batch)
+        fold.fold(each for each in batch.messages if each.topic == "operations")
+
+
+def archived(stream: Stream) -> MessageBatch:
+    """What such an archive copies."""
     key = conversation_key("default", "c1").encode()
     odd = Outgoing("operations", 0, key, b"\xff no event", ())
     checkpoint = Outgoing(SNAPSHOTS, 1, b"marker", b"sealed", ())
-    with Archive(path) as archive:
-        fold = ArchiveFold(archive, lambda _: None)
-        batch = MessageBatch()
-        batch.add_gap(Gap(UTTERANCES, 0, 0, DELETED_BEFORE, DELETED))
-        ends = {(UTTERANCES, 0): DELETED_BEFORE}
-        for number, message in enumerate([odd, checkpoint, *messages_of(stream), checkpoint]):
-            place = (message.topic, message.partition)
-            offset = ends.get(place, 0) + 2 * (message.topic == SNAPSHOTS)
-            ends[place] = offset + 1
-            at = 1_772_332_260_000 + number
-            batch.add(
-                ArchivedMessage(*place, offset, at, message.key, message.headers, message.value)
-            )
-        for topic in ("dead-letters", *(topic for topic, _ in ends)):
-            for partition in range(PARTITIONS):
-                if (topic, partition) not in ends:
-                    batch.reach((topic, partition), CopiedTo())
-        archive.write(batch)
-        fold.fold(each for each in batch.messages if each.topic == "operations")
+    batch = MessageBatch()
+    batch.add_gap(Gap(UTTERANCES, 0, 0, DELETED_BEFORE, DELETED))
+    ends = {(UTTERANCES, 0): DELETED_BEFORE}
+    for number, message in enumerate([odd, checkpoint, *messages_of(stream), checkpoint]):
+        place = (message.topic, message.partition)
+        offset = ends.get(place, 0) + 2 * (message.topic == SNAPSHOTS)
+        ends[place] = offset + 1
+        at = 1_772_332_260_000 + number
+        batch.add(ArchivedMessage(*place, offset, at, message.key, message.headers, message.value))
+    for topic in ("dead-letters", *(topic for topic, _ in ends)):
+        for partition in range(PARTITIONS):
+            if (topic, partition) not in ends:
+                batch.reach((topic, partition), CopiedTo())
+    return batch
 
 
 def _partition(tenant_id: str, conversation_id: str) -> int:

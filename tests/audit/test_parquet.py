@@ -15,7 +15,9 @@ from processor.engine.snapshot import dump
 from replay.audit.run import audit
 from replay.errors import StoreError
 from replay.opened import opened
-from replay.parquet import MANIFEST, export, read_manifest
+from replay.parquet import export
+from replay.segment_place import MANIFEST
+from replay.segments import read_manifest
 from replay.store import Store
 from tests.app.test_one_process import run, statement
 from tests.audit.stores import make_archive
@@ -162,7 +164,7 @@ def test_a_folder_that_cannot_be_read_is_one_line(segments: Path, damage: str) -
     if damage == "no manifest":
         manifest.unlink()
     elif damage == "newer":
-        manifest.write_bytes(manifest.read_bytes().replace(b'"format":1', b'"format":2'))
+        manifest.write_bytes(manifest.read_bytes().replace(b'"format":2', b'"format":3'))
     else:
         path = next(segments.glob("log/**/*.parquet"))
         if damage == "cut":

@@ -140,6 +140,32 @@ def test_what_was_not_recorded_ends_it_in_one_line(tmp_path: Path, cassette: Pat
     assert b"no answer was recorded" in done.stderr
 
 
+def test_what_ends_half_way_leaves_no_history(tmp_path: Path, first: Path, cassette: Path) -> None:
+    """The first answers are there and one is not: nothing is left, and the next try begins anew."""
+    answers = cassette.read_bytes().splitlines(keepends=True)
+    partial, out = tmp_path / "partial.jsonl", tmp_path / "new"
+    partial.write_bytes(b"".join(answers[: len(answers) // 2]))
+    asked = ("replay", "reinterpret", "--db", first, "--input", SOURCE, "--out", out)
+    told = ("--interpreter", "recorded", "--cassette")
+    done = standfast(*asked, *told, partial)
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+    assert b"no answer was recorded" in done.stderr
+    assert [each.name for each in out.iterdir()] == [".lock"]
+    assert standfast(*asked, *told, cassette).returncode == 0
+    assert (out / "standfast.duckdb").exists()
+    assert not (out / ".writing").exists()
+
+
+def test_what_was_killed_is_begun_anew(tmp_path: Path, first: Path) -> None:
+    """What a killed process left unfinished is thrown away, and so is half a store in it."""
+    unfinished = tmp_path / ".writing"
+    unfinished.mkdir()
+    (unfinished / "standfast.duckdb").write_bytes(b"half of a store")
+    found = reinterpreted(first, tmp_path)
+    assert found["exact_match"] == 1.0
+    assert not unfinished.exists()
+
+
 def test_a_history_read_alike_has_no_difference(tmp_path: Path) -> None:
     """The command compares an archive with the same utterances read again, and leaves it alone."""
     archive = tmp_path / "archive.duckdb"

@@ -18,10 +18,12 @@ from typing import NamedTuple, TypeVar, final
 import duckdb
 
 from replay.errors import StoreBusyError, StoreError
+from replay.opened import opened as opened_to_read
 from replay.reading import ConversationReader
 from replay.report.data import report_bytes
 from replay.report.story import Story
-from replay.store_file import connect, first_line
+from replay.segment_place import MANIFEST
+from replay.store_file import first_line
 
 STORIES_MAX = 8
 """Conversations that are kept folded; the page of another one is folded anew."""
@@ -121,7 +123,7 @@ class Source:
     @contextmanager
     def _connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection that sees one state of the store, whoever writes meanwhile."""
-        opened = self._beside or (lambda: connect(self.path, read_only=True))
+        opened = self._beside or (lambda: opened_to_read(self.path))
         try:
             with opened() as connection:
                 connection.begin()
@@ -139,7 +141,7 @@ def _continues(connection: duckdb.DuckDBPyConnection, key: Key, story: Story) ->
 def _stamp(path: Path) -> tuple[int, ...]:
     """What changes when the file does, or what is written beside it before it is taken in."""
     stamps: list[int] = []
-    for name in (path, path.with_name(f"{path.name}.wal")):
+    for name in (path, path / MANIFEST, path.with_name(f"{path.name}.wal")):
         try:
             found = os.stat(name)
         except OSError:

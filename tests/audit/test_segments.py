@@ -1,0 +1,246 @@
+"""An archive written as segments: read meanwhile, killed anywhere, and never many tiny files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import closing
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from processor.app.archive_fold import ArchiveFold
+from processor.engine.snapshot import dump
+from replay.archive import Archive
+from replay.archive_batch import ArchivedMessage, CopiedTo, MessageBatch
+from replay.audit.run import audit
+from replay.errors import StoreBusyError, StoreError
+from replay.opened import opened, pinned
+from replay.parquet import export
+from replay.segment_archive import PUBLISH_BYTES, PUBLISH_SECONDS, SegmentArchive
+from replay.segment_place import LocalFolder
+from replay.segments import RETIRED_SECONDS, read_manifest
+from replay.segments_kept import MERGED_AT_ONCE
+from replay.store import Store
+from tests.audit.stores import archived, make_archive
+from tests.strategies_streams import seeded_stream
+
+TABLES = ("store", "log", "derived", "snapshots", "messages", "copied", "gaps", "positions")
+
+
+class Killed(Exception):  # noqa: N818 - it is what has happened
+    """Stands for the death of the process."""
+
+
+class Mortal:
+    """A folder whose writer is killed before, or right after, the so-manieth thing it does."""
+
+    def __init__(self, path: Path, lives: int) -> None:
+        self._folder = LocalFolder(path)
+        self.manifest = self._folder.manifest
+        self.names = self._folder.names
+        self.location = self._folder.location
+        self._lives = lives
+
+    def _live(self) -> None:
+        self._lives -= 1
+        if self._lives < 0:
+            raise Killed
+
+    def publish(self, manifest: bytes) -> None:
+        """Publish, and be killed before or after."""
+        self._live()
+        self._folder.publish(manifest)
+        self._live()
+
+    def put(self, name: str, file: Path) -> None:
+        """Put a segment, or be killed."""
+        self._live()
+        self._folder.put(name, file)
+
+    def delete(self, name: str) -> None:
+        """Delete a segment, or be killed."""
+        self._live()
+        self._folder.delete(name)
+
+
+def rows(path: Path, table: str) -> list[str]:
+    """All rows of a table, in an order of their own."""
+    with closing(opened(path)) as connection:
+        return sorted(map(repr, connection.execute(f"SELECT * FROM {table}").fetchall()))
+
+
+def assert_holds(folder: Path, file: Path) -> None:
+    """The folder has every row that the file has, once, and both are sound."""
+    for table in TABLES:
+        assert rows(folder, table) == rows(file, table), table
+    assert audit(folder) == audit(file)
+    assert audit(folder).divergences == []
+
+
+def go_on(archive: SegmentArchive, whole: MessageBatch, at_once: int) -> None:
+    """Copy what the archive has not, a few messages at a time, as somebody who knows no more."""
+    fold = ArchiveFold(archive, lambda _: None)
+    while fold.catch_up():
+        pass
+    copied = archive.copied()
+    left = [
+        message
+        for message in whole.messages
+        if message.offset >= copied.get((message.topic, message.partition), CopiedTo()).next_offset
+    ]
+    for start in range(0, len(left), at_once):
+        batch = MessageBatch()
+        for message in left[start : start + at_once]:
+            batch.add(message)
+        if not copied and start == 0:
+            for gap in whole.gaps():
+                batch.add_gap(gap)
+            for place, reached in whole.copied().items():
+                if not reached.message_hash:
+                    batch.reach(place, reached)
+        archive.write(batch)
+        fold.fold(each for each in batch.messages if each.topic == "operations")
+        archive.publish()
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as one file."""
+    path = tmp_path_factory.mktemp("file") / "archive.duckdb"
+    make_archive(path, seeded_stream(3, 40))
+    return path
+
+
+def test_it_holds_what_a_file_holds(tmp_path: Path, file: Path) -> None:
+    """All tables have the same rows and are audited alike; they lie by topic, tenant and day."""
+    folder = tmp_path / "segments"
+    make_archive(folder, seeded_stream(3, 40), SegmentArchive)
+    assert_holds(folder, file)
+    assert list(folder.glob("messages/topic=operations/tenant=acme/day=*/*.parquet"))
+    for tenant, conversation, turns in Store(file, read_only=True).conversations():
+        with Store(file, read_only=True) as one, Store(folder, read_only=True) as other:
+            found = [each.conversation_at(tenant, conversation, turns) for each in (one, other)]
+        assert found[0] is not None
+        assert found[1] is not None
+        assert dump(found[0]) == dump(found[1])
+
+
+@pytest.mark.parametrize("first", range(0, 40, 3))
+def test_a_kill_loses_nothing_and_doubles_nothing(tmp_path: Path, file: Path, first: int) -> None:
+    """Killed again and again, each time a little later, it has in the end what the file has."""
+    folder, whole = tmp_path / "segments", archived(seeded_stream(3, 40))
+    deaths = 0
+    for lives in range(first, first + 400, 37):
+        archive = None
+        try:
+            archive = SegmentArchive(folder, Mortal(folder, lives))
+            go_on(archive, whole, at_once=60)
+            archive.__exit__(None, None, None)
+            break
+        except Killed:
+            deaths += 1
+            if archive is not None:
+                archive.__exit__(Killed, Killed(), None)
+            if (folder / "manifest.json").exists():
+                assert audit(folder).divergences == []
+    with SegmentArchive(folder) as archive:
+        go_on(archive, whole, at_once=1_000)
+    assert deaths > 0
+    assert_holds(folder, file)
+
+
+def one(number: int) -> MessageBatch:
+    """A batch of one message."""
+    batch = MessageBatch()
+    at = 1_772_332_260_000 + number
+    batch.add(ArchivedMessage("utterances", 0, number, at, b"acme/c", (), b"%d" % number))
+    return batch
+
+
+def test_a_slow_topic_makes_few_segments(tmp_path: Path) -> None:
+    """Published after each of many messages, a folder has never more than a few segments."""
+    folder, count = tmp_path / "segments", 150
+    with SegmentArchive(folder) as archive:
+        for number in range(count):
+            archive.write(one(number))
+            archive.publish()
+            paths = [PurePosixPath(each.path) for each in read_manifest(folder).segments]
+            assert max(Counter(path.parent for path in paths).values()) < 2 * MERGED_AT_ONCE
+    with closing(opened(folder)) as connection:
+        found = connection.execute('SELECT "offset" FROM messages ORDER BY ALL').fetchall()
+    assert found == [(number,) for number in range(count)]
+
+
+def test_what_is_read_stays_while_it_is_merged(tmp_path: Path) -> None:
+    """Whoever opened it before reads on for an hour; then the segments of before are gone."""
+    folder, now = tmp_path / "segments", [1_772_332_260.0]
+    with SegmentArchive(folder, today=lambda: now[0]) as archive:
+        for number in range(MERGED_AT_ONCE - 1):
+            archive.write(one(number))
+            archive.publish()
+        manifest = pinned(folder)
+        assert manifest is not None
+        archive.write(one(MERGED_AT_ONCE - 1))
+        archive.publish()
+        assert len(list(folder.glob("messages/**/*.parquet"))) == MERGED_AT_ONCE + 1
+        with closing(opened(folder, manifest)) as before, closing(opened(folder)) as after:
+            query = "SELECT count(*) FROM messages"
+            assert before.execute(query).fetchall() == [(MERGED_AT_ONCE - 1,)]
+            assert after.execute(query).fetchall() == [(MERGED_AT_ONCE,)]
+        now[0] += RETIRED_SECONDS
+        archive.write(one(MERGED_AT_ONCE))
+        archive.publish()
+    assert len(list(folder.glob("messages/**/*.parquet"))) == 2
+    assert read_manifest(folder).retired
+
+
+def test_it_is_published_when_it_is_time(tmp_path: Path) -> None:
+    """What is little waits for ten seconds, and what is much does not."""
+    folder, now = tmp_path / "segments", [0.0]
+
+    def published() -> int:
+        manifest = pinned(folder) if (folder / "manifest.json").exists() else None
+        return 0 if manifest is None else manifest.exported["messages"].rows
+
+    with SegmentArchive(folder, clock=lambda: now[0]) as archive:
+        archive.write(one(0))
+        archive.settle()
+        assert published() == 0
+        now[0] += PUBLISH_SECONDS
+        archive.settle()
+        assert published() == 1
+        large = MessageBatch()
+        large.add(ArchivedMessage("utterances", 0, 1, 0, None, (), b"x" * PUBLISH_BYTES))
+        archive.write(large)
+        archive.settle()
+        assert published() == 2
+        archive.write(one(2))
+        assert published() == 2
+        assert len(archive.page(("utterances", 0), 1)) == 2
+    assert published() == 3
+
+
+def test_there_is_one_writer(tmp_path: Path, file: Path) -> None:
+    """Another one, and an export into the folder, are refused while it is written."""
+    folder = tmp_path / "segments"
+    with SegmentArchive(folder):
+        with pytest.raises(StoreBusyError, match="another process writes it"):
+            SegmentArchive(folder)
+        with pytest.raises(StoreBusyError, match="another process writes it"):
+            export(file, folder)
+
+
+def test_an_export_is_gone_on_with(tmp_path: Path, file: Path) -> None:
+    """What was exported is written on as an archive; then nothing else is exported into it."""
+    folder, whole = tmp_path / "segments", archived(seeded_stream(3, 60))
+    export(file, folder)
+    with SegmentArchive(folder) as archive:
+        go_on(archive, whole, at_once=50)
+    other = tmp_path / "whole.duckdb"
+    with Archive(other) as archive:
+        archive.write(whole)
+        ArchiveFold(archive, lambda _: None).catch_up()
+    assert rows(folder, "messages") == rows(other, "messages")
+    assert audit(folder).divergences == []
+    with pytest.raises(StoreError, match="is not what was exported"):
+        export(other, folder)
