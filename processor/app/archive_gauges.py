@@ -10,6 +10,7 @@ from prometheus_client import generate_latest
 from processor.app.archive import Copier
 from processor.app.gauges import of_file
 from processor.app.metrics import Gauge, new_registry
+from replay.archive_batch import DELETED
 
 
 def archive_metrics(copier: Copier, path: Path) -> Callable[[], bytes]:
@@ -26,7 +27,6 @@ def _gauges(copier: Copier, path: Path) -> Iterator[Gauge]:
         ("topic", "partition"),
     )
     yield Gauge.one("standfast_archive_copied", "Messages copied since the start.", copier.copied)
-    yield Gauge.one(
-        "standfast_archive_gaps", "Gaps found since the start: messages lost.", len(copier.gaps)
-    )
+    lost = sum(gap.reason == DELETED for gap in copier.gaps)
+    yield Gauge.one("standfast_archive_gaps", "Gaps since the start: what is lost.", lost)
     yield from of_file(path)

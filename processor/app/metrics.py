@@ -159,6 +159,9 @@ class Metrics:
             buckets=_LAG_SECONDS,
         )
 
+        for each in DeadLetterClass:  # an increase from nothing to one is none for Prometheus
+            self._letters.labels(each.value)
+
     def emitted(self, folded: Folded, seconds: float | None) -> None:
         """An event was folded and everything derived from it is on its topics."""
         if folded.is_again:

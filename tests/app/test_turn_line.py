@@ -85,6 +85,7 @@ def test_the_metrics_can_be_scraped() -> None:
     assert samples["standfast_operations_rejected_total", ()] == 1
     assert samples["standfast_verdicts_total", ("grounded",)] == 1
     assert samples["standfast_dead_letters_total", ("wrong_key",)] == 1
+    assert samples["standfast_dead_letters_total", ("invalid",)] == 0
     assert samples["standfast_events_folded_total", ("standfast.operations.v1",)] == 1
     assert samples["standfast_utterance_seconds_count", ()] == 3
     assert samples["standfast_lag", ("0", "utterances")] == 7
