@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
+TOOLS := build/tools/fetched
 KAFKA := build/kafka/fetched
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
@@ -17,7 +18,8 @@ ARGS ?=
 IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser test test-full test-model embeddings bench lint lock schemas clean
+.PHONY: help setup demo kafka browser tools test test-full test-model embeddings bench lint lock \
+	schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -50,10 +52,16 @@ $(KAFKA): deploy/kafka/pom.xml tests/kafka/fetch.py | setup
 browser: setup ## install Debian's Chromium for the tests, if there is none and you are root
 	@$(BIN)/python -m tests.browser.fetch
 
-test: setup kafka browser ## run the tests; the end of the output says what was left out and why
+tools: $(TOOLS) ## install what checks image, chart and alert rules; needs Go, and Debian
+
+# Each tool is fetched by its own package client: see tests/deploy/fetch.py.
+$(TOOLS): deploy/tools.lock tests/deploy/fetch.py | setup
+	@$(BIN)/python -m tests.deploy.fetch
+
+test: setup kafka browser tools ## run the tests; the end of the output says what was left out and why
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(if $(ARGS),$(ARGS),--cov)
 
-test-full: setup kafka browser ## the same with long tests and many more random cases
+test-full: setup kafka browser tools ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
 # A small model on this machine, whose packages are apart and whose server takes minutes to build;
@@ -102,6 +110,13 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-deps \
 		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
 		deploy/embeddings.in --output-file deploy/embeddings.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		--extra embedded --extra tracing --constraints deploy/requirements.lock \
+		pyproject.toml --output-file deploy/runtime.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		deploy/tools.in --output-file deploy/tools.lock $(ARGS)
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate

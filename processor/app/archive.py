@@ -92,8 +92,17 @@ class Copier:
         self._reached: dict[Place, CopiedTo] = {}
         self._next: dict[Place, int] = {}
         self._expected: dict[Place, str] = {}
+        self._ends: dict[Place, int] = {}
         self._batch = MessageBatch()
         self._written_at = time.monotonic()
+
+    def behind(self) -> dict[Place, int]:
+        """By partition: how many offsets of what fetches have told of are not in the archive."""
+        return {
+            place: max(0, end - self._reached[place].next_offset)
+            for place, end in self._ends.items()
+            if place in self._reached
+        }
 
     async def copy(self, *, until_end: bool) -> bool:
         """Copy all topics there are; whether it came to the ends that it found at the start.
@@ -103,6 +112,7 @@ class Copier:
         while not self._stopped.is_set() and await self._archive.catch_up():
             pass
         self._reached = await self._archive.copied()
+        self._ends.clear()
         while not self._stopped.is_set():
             places = await our_partitions(self._settings)
             if not places:
@@ -136,6 +146,7 @@ class Copier:
             self._expected.pop(place, None)
             if start.expected:
                 self._expected[place] = start.expected
+            self._ends[place] = ends[place]
             reader.seek(place, start.offset)
             reader.resume(place)
         return ends
@@ -171,12 +182,13 @@ class Copier:
             await self._write()
             await self._begin(reader, list(out_of_range.args[0]))
             return
-        for records in fetched.values():
+        for place, records in fetched.items():
+            self._ends[place] = max(reader.highwater(place) or 0, records[-1].offset + 1)
             for record in records:
                 unread = problem_of(record.headers, BatchProblem)
                 if unread is not None:
-                    place = f"{record.topic}/{record.partition} at {record.offset}"
-                    raise BrokerError(f"{self._settings.bootstrap}: {place}: {unread}")
+                    where = f"{record.topic}/{record.partition} at {record.offset}"
+                    raise BrokerError(f"{self._settings.bootstrap}: {where}: {unread}")
                 self._take(message_of(record))
                 if self._batch.is_full():
                     await self._write()

@@ -36,6 +36,10 @@ class Assignment:
         """Whether its log cannot be read on."""
         return partition in self._stopped
 
+    def stopped(self) -> int:
+        """How many of them cannot be read on."""
+        return len(self._stopped)
+
     def ready(self, partition: int) -> asyncio.Event | None:
         """Set when its log is folded to its end; None if it is not ours."""
         return self._ready.get(partition)

@@ -8,6 +8,7 @@ place among the utterances, counts against the same limits, and delays no fold.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -125,7 +126,8 @@ class ConversationsOfWorker:
     folded: FoldedUtterances
     address: str | None
     peers: frozenset[str]
-    _asked: set[asyncio.Future[Any]] = field(default_factory=set)
+    _asked: dict[asyncio.Future[Any], float] = field(default_factory=dict)
+    """What was asked and is not answered, and when."""
 
     def owner_of(self, tenant_id: str, conversation_id: str) -> Owner:
         """Who can be asked about the conversation; only peers on the list are believed."""
@@ -196,7 +198,7 @@ class ConversationsOfWorker:
         """Run it in the conversation's turn; a rebalance ends it."""
         self.progress.check(owner.epoch)
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._asked.add(answer)
+        self._asked[answer] = time.monotonic()
         answer.add_done_callback(self._answered)
 
         async def job() -> None:
@@ -211,7 +213,7 @@ class ConversationsOfWorker:
         return answer
 
     def _answered(self, answer: asyncio.Future[Any]) -> None:
-        self._asked.discard(answer)
+        self._asked.pop(answer, None)
         if not answer.cancelled():
             answer.exception()  # whoever asked may have gone
 
@@ -221,6 +223,10 @@ class ConversationsOfWorker:
         for answer in list(self._asked):
             if not answer.done():
                 answer.set_exception(EpochEnded())
+
+    def oldest_asked_s(self) -> float:
+        """How long the oldest draft that is not done has waited in its lane; 0 without any."""
+        return max((time.monotonic() - since for since in self._asked.values()), default=0.0)
 
     def readiness(self) -> Readiness:
         """Whether the worker does its work."""

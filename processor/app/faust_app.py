@@ -158,6 +158,18 @@ def lag(app: App) -> dict[tuple[str, ...], float]:
     return behind
 
 
+def uncommitted(app: App) -> dict[tuple[str, ...], float]:
+    """By topic and partition: how far the last message that was read lies beyond the committed."""
+    consumer = cast(Consumer | None, app._consumer)  # the property would make one
+    if consumer is None:
+        return {}
+    return {
+        (place.topic, str(place.partition)): max(0, read - (consumer._committed_offset[place] or 0))
+        for place, read in consumer._read_offset.items()
+        if read is not None
+    }
+
+
 def read_beyond_end(app: App) -> list[TP]:
     """The partitions that end before what was read of them, as far as fetches have told."""
     consumer = cast(Consumer | None, app._consumer)  # the property would make one

@@ -38,12 +38,20 @@ class Flow(Protocol):
 
 @final
 class Intake:
-    """The gates of all partitions; `in_hand_max` bounds what one of them holds."""
+    """The gates of all partitions; `in_hand_max` bounds what one of them holds.
+
+    `on_acknowledged` is told how many messages of a topic were acknowledged.
+    """
 
     def __init__(
-        self, flow: Flow, in_hand_max: int, clock: Callable[[], float] = time.monotonic
+        self,
+        flow: Flow,
+        in_hand_max: int,
+        clock: Callable[[], float] = time.monotonic,
+        on_acknowledged: Callable[[str, int], None] = lambda _, __: None,
     ) -> None:
         self._flow = flow
+        self._on_acknowledged = on_acknowledged
         self._in_hand_max = in_hand_max
         self._clock = clock
         self._gates: dict[Place, AckGate[Acknowledgeable]] = {}
@@ -69,8 +77,10 @@ class Intake:
         return done
 
     def _finish(self, place: Place, gate: AckGate[Acknowledgeable], offset: int) -> None:
-        for event in gate.finish(offset):
+        released = gate.finish(offset)
+        for event in released:
             event.ack()
+        self._on_acknowledged(place[0], len(released))
         if place in self._stopped and 2 * len(gate) <= self._in_hand_max:
             self._stopped.remove(place)
             self._flow.resume(place)

@@ -61,7 +61,7 @@ class LocalStore:
     """
 
     def __init__(self, path: Path, records_max: int) -> None:
-        self._path = path
+        self.path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="views")
         self._held = HeldConversations(records_max)
@@ -81,12 +81,12 @@ class LocalStore:
     def _open(self) -> Store:
         """The store; a new one where what is there is damaged. Raises StoreError."""
         try:
-            return Store(self._path)
+            return Store(self.path)
         except StoreBusyError:
             raise
         except StoreError as damage:
             self._rename_aside(damage)
-            return Store(self._path)
+            return Store(self.path)
 
     async def __aexit__(self, *_: object) -> None:
         assert self._writer is not None
@@ -112,7 +112,7 @@ class LocalStore:
         self.forget_conversations()
         await self._run(self._leave_damaged)
         self._damage = self._unwritten = None
-        self._store = await self._run(lambda: Store(self._path))
+        self._store = await self._run(lambda: Store(self.path))
 
     def _leave_damaged(self) -> None:
         assert self._damage is not None
@@ -122,9 +122,9 @@ class LocalStore:
 
     def _rename_aside(self, damage: StoreError) -> None:
         """Rename the file, in place of one that was set aside before. Raises StoreError."""
-        aside = self._path.with_name(f"{self._path.name}{ASIDE}")
+        aside = self.path.with_name(f"{self.path.name}{ASIDE}")
         try:
-            self._path.replace(aside)
+            self.path.replace(aside)
         except OSError:
             raise damage from None
         _log.warning("store_set_aside", to=aside.name, problem=str(damage))
@@ -175,7 +175,7 @@ class LocalStore:
 
         def work() -> Answer | None:
             with beside:
-                reader = ConversationReader(beside, self._path, tenant_id, conversation_id)
+                reader = ConversationReader(beside, self.path, tenant_id, conversation_id)
                 conversation = reader.at(turn)
             if conversation is None:
                 return None
@@ -298,8 +298,8 @@ class LocalStore:
 
         def replace() -> Store:
             self._store.__exit__(None, None, None)
-            self._path.unlink()
-            return Store(self._path)
+            self.path.unlink()
+            return Store(self.path)
 
         self._store = await self._run(replace)
 
@@ -340,7 +340,7 @@ class LocalStore:
             try:
                 return work()
             except duckdb.Error as error:
-                raise StoreError(f"{self._path}: cannot read: {first_line(error)}") from error
+                raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 
         try:
             return await self._run(read)

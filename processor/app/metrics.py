@@ -1,7 +1,8 @@
 """What a worker counts and measures, for Prometheus.
 
 Counters are told what happened; gauges are looked up when somebody asks, so they cost nothing
-between two scrapes. No label has a tenant or a conversation: their number is not bounded.
+between two scrapes. No label has a conversation, and of tenants only those that the settings name:
+their number is not bounded.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from schemas.derived import TurnEvent, UngroundedAlert, VerdictEvent
 
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0)
 _LAG_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0)
+OTHER_TENANTS = "_other"
+"""The label of all tenants that are not named; no tenant can be called so."""
 
 
 @final
@@ -70,17 +73,46 @@ class _Lookup(Collector):
             yield family
 
 
+def new_registry(look: Callable[[], Iterable[Gauge]]) -> CollectorRegistry:
+    """A registry with the process itself and what `look` gives."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    registry.register(_Lookup(look))
+    return registry
+
+
 @final
 class Metrics:
-    """The metrics of one worker; `look` gives its gauges."""
+    """The metrics of one worker; `look` gives its gauges, `tenants` have labels of their own."""
 
-    def __init__(self, look: Callable[[], Iterable[Gauge]] = tuple) -> None:
+    def __init__(
+        self,
+        look: Callable[[], Iterable[Gauge]] = tuple,
+        tenants: frozenset[str] = frozenset(),
+    ) -> None:
         self._labelled: dict[tuple[Counter, str], Counter] = {}
-        registry = self._registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        PlatformCollector(registry=registry)
-        GCCollector(registry=registry)
-        registry.register(_Lookup(look))
+        self._tenants = tenants
+        registry = self._registry = new_registry(look)
+        self._acknowledged = Counter(
+            "standfast_acknowledged",
+            "Messages that are done with, as all before them on their partition are.",
+            ["topic"],
+            registry=registry,
+        )
+        self._tenant_verdicts = Counter(
+            "standfast_tenant_verdicts",
+            "Verdicts emitted, by tenant.",
+            ["tenant", "outcome"],
+            registry=registry,
+        )
+        self._tenant_alerts = Counter(
+            "standfast_tenant_alerts",
+            "Alerts emitted, by tenant.",
+            ["tenant", "severity"],
+            registry=registry,
+        )
         self._folded = Counter(
             "standfast_events_folded", "Events of the log folded.", ["type"], registry=registry
         )
@@ -127,6 +159,9 @@ class Metrics:
             buckets=_LAG_SECONDS,
         )
 
+        for each in DeadLetterClass:  # an increase from nothing to one is none for Prometheus
+            self._letters.labels(each.value)
+
     def emitted(self, folded: Folded, seconds: float | None) -> None:
         """An event was folded and everything derived from it is on its topics."""
         if folded.is_again:
@@ -139,6 +174,8 @@ class Metrics:
         self._rejected.inc(len(provenance.rejections))
         if seconds is not None:
             self._seconds.observe(seconds)
+        tenant = folded.event.tenant_id
+        tenant = tenant if tenant in self._tenants else OTHER_TENANTS
         for event in folded.derived:
             self._of(self._derived, event.TYPE).inc()
             match event:
@@ -146,8 +183,10 @@ class Metrics:
                     self._rejected.inc(len(event.rejections))
                 case VerdictEvent():
                     self._of(self._verdicts, event.outcome.value).inc()
+                    self._tenant_verdicts.labels(tenant, event.outcome.value).inc()
                 case UngroundedAlert():
                     self._alerts.labels(event.severity.value).inc()
+                    self._tenant_alerts.labels(tenant, event.severity.value).inc()
 
     def _of(self, counter: Counter, label: str) -> Counter:
         """The counter with that label; what each event counts is looked up once."""
@@ -155,6 +194,10 @@ class Metrics:
         if found is None:
             found = self._labelled[counter, label] = counter.labels(label)
         return found
+
+    def acknowledged(self, topic: str, count: int) -> None:
+        """So many messages of a topic were acknowledged."""
+        self._of(self._acknowledged, topic).inc(count)
 
     def refused(self, reason: RefusalReason) -> None:
         """An event of the log did not fit."""

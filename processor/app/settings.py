@@ -144,7 +144,8 @@ class WorkerSettings(GateSettings):
     The log has one line for each event from level info on, with the claims only if `log_claims`.
     `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
     `snapshots`, or to `checkpoint_folder`, which all workers must see.
-    `tenants` is a file with what holds for each: see `tenants.py`.
+    `tenants` is a file with what holds for each: see `tenants.py`. The verdicts and alerts of the
+    `metric_tenants` are counted under their names, those of all others together.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -162,6 +163,7 @@ class WorkerSettings(GateSettings):
     recovery_seconds_max: float = Field(default=1_800.0, gt=0)
     drain_seconds_max: float = Field(default=30.0, gt=0)
     alert_tenants: frozenset[str] = frozenset()
+    metric_tenants: frozenset[str] = frozenset()
     replication: int = Field(default=3, ge=1)
     fetch_wait_ms: int = Field(default=20, ge=1)
     log_level: LogLevel = LogLevel.INFO

@@ -77,7 +77,7 @@ class Worker:
         self._progress = FoldProgress()
         self._assignment = Assignment()
         folded = FoldedUtterances()
-        self.metrics = Metrics(self._gauges)
+        self.metrics = Metrics(self._gauges, settings.metric_tenants)
         self._kafka_log = KafkaLog(
             sender, store, self._progress, self.metrics, tracing or Tracing()
         )
@@ -99,7 +99,11 @@ class Worker:
         self._instance = Instance(kafka, settings.group, settings.instance)
         self._app = self._new_app()
         self._watch = TopicWatch(kafka, self._app)
-        self._intake = Intake(ConsumerFlow(self._app), settings.in_hand_max)
+        self._intake = Intake(
+            ConsumerFlow(self._app),
+            settings.in_hand_max,
+            on_acknowledged=self.metrics.acknowledged,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._endpoint_answers = True
         self.conversations = ConversationsOfWorker(
@@ -259,8 +263,14 @@ class Worker:
         ready.set()
 
     def _gauges(self) -> Iterator[Gauge]:
-        status = self._assignment.status() or {}
-        return gauges(self._app, self._intake, self._dispatcher, status, self._store)
+        return gauges(
+            self._app,
+            self._intake,
+            self._dispatcher,
+            self._assignment,
+            self._store,
+            self.conversations,
+        )
 
     # -- what it says about itself ----------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def archive(
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
         async with ArchiveThread(path, _say_stopped, kind) as thread:
             copier = Copier(settings, thread, stop, _say_gap, progress.step)
-            async with _pages(thread, port, host, tokens, as_json=as_json):
+            async with _pages(thread, copier, port, host, tokens, as_json=as_json):
                 reached_end = await copier.copy(until_end=until_end)
         return copier, None if reached_end else stop.by
 
@@ -138,14 +138,24 @@ def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:
 
 @asynccontextmanager
 async def _pages(
-    thread: ArchiveThread, port: int | None, host: str, tokens: Path | None, *, as_json: bool
+    thread: ArchiveThread,
+    copier: Copier,
+    port: int | None,
+    host: str,
+    tokens: Path | None,
+    *,
+    as_json: bool,
 ) -> AsyncIterator[None]:
     if port is None:
         yield
         return
-    from processor.cli.serve import serving_beside  # a fifth of the time this command starts in
+    # The server takes a fifth of the time in which this command starts.
+    from processor.app.archive_gauges import archive_metrics
+    from processor.app.pages.server import Place
+    from processor.cli.serve import serving_beside
 
-    async with serving_beside(thread, host, port, tokens, as_json=as_json):
+    metrics = archive_metrics(copier, thread.path)
+    async with serving_beside(thread, Place(host, port, tokens), metrics, as_json=as_json):
         yield
 
 

@@ -49,6 +49,7 @@ COMMANDS = {
     "archive": "archive",
     "replay": "replay",
     "serve": "serve",
+    "health": "health",
     "dead-letters": "dead_letters",
     "token": "token",
     "usage": "usage",

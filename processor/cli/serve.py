@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import structlog
 from processor.app.archive_thread import ArchiveThread
 from processor.app.pages.server import Place, serving
 from processor.app.pages.source import Source
+from processor.app.web.health import metrics_route
 from processor.cli.kafka import AskedToStop, run_async
 from processor.cli.output import complain, flush, json_option, write_json
 
@@ -56,14 +57,18 @@ def serve(db: Path, host: str, port: int, tokens: Path | None, as_json: bool) ->
 
 @asynccontextmanager
 async def serving_beside(
-    archive: ArchiveThread, host: str, port: int, tokens: Path | None, *, as_json: bool
+    archive: ArchiveThread,
+    place: Place,
+    metrics: Callable[[], bytes],
+    *,
+    as_json: bool,
 ) -> AsyncIterator[None]:
     """Serve what an archive copies: its file from within, since nobody else can open that."""
     _tell_failures()
     beside = await archive.beside()
     try:
         source = Source(archive.path, None if beside is None else beside.cursor)
-        async with serving(source, Place(host, port, tokens)) as address:
+        async with serving(source, place, [metrics_route(metrics)]) as address:
             _say_where(address, as_json=as_json)
             yield
     finally:

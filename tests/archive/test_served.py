@@ -50,6 +50,10 @@ def test_what_is_copied_is_shown_at_once(empty_kafka: Kafka, tmp_path: Path) -> 
                 send(bootstrap, log[30:])
                 assert 30 < _grown_to(news) <= 40
         assert _shows(server, 40)
+        assert server.get("/livez").json() == {"alive": True}
+        told = server.get("/metrics").body.decode()
+        assert "\nstandfast_archive_copied 40.0\n" in told
+        assert '\nstandfast_archive_behind{partition="0",topic="operations"} 0.0\n' in told
         process.send_signal(signal.SIGTERM)
         said, complaint = process.communicate(timeout=SECONDS_MAX)
     finally:

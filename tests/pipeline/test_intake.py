@@ -40,8 +40,13 @@ def delivered(offset: int, partition: int = 0) -> Delivered:
 
 def test_a_full_partition_is_not_fetched_from_until_half_is_done() -> None:
     """What was fetched already is taken all the same, and other partitions go on."""
-    flow, acked = Flow(), list[int]()
-    intake = Intake(flow, in_hand_max=4, clock=lambda: 0.0)
+    flow, acked, told = Flow(), list[int](), list[tuple[str, int]]()
+    intake = Intake(
+        flow,
+        in_hand_max=4,
+        clock=lambda: 0.0,
+        on_acknowledged=lambda *of_topic: told.append(of_topic),
+    )
     done = [intake.take(delivered(offset), Message(acked, offset)) for offset in range(6)]
     assert flow.stopped == {("utterances", 0)}
     assert intake.take(delivered(0, 1), Message([], 0)) is not None
@@ -54,6 +59,7 @@ def test_a_full_partition_is_not_fetched_from_until_half_is_done() -> None:
     done[3]()
     assert not flow.stopped
     assert acked == [0, 1, 2, 3]
+    assert told == [("utterances", 1)] * 4
 
 
 def test_nothing_of_an_old_epoch_is_acknowledged() -> None:

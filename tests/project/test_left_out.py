@@ -1,4 +1,4 @@
-"""A run says what it leaves out; a build server accepts no missing data, Kafka or browser."""
+"""A run says what it leaves out; a build server accepts no missing data, Kafka, browser or tool."""
 
 from __future__ import annotations
 
@@ -44,6 +44,11 @@ def test_marked_as_browser():
     """It needs a browser, which its mark says."""
 
 
+@pytest.mark.deploy
+def test_marked_as_deploy():
+    """It needs the tools, which its mark says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -62,7 +67,7 @@ def project(tmp_path: Path) -> Path:
     tests.mkdir()
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copy(ROOT / "tests" / "conftest.py", tests)
-    for software in ("kafka", "browser"):
+    for software in ("kafka", "browser", "deploy"):
         without = shutil.ignore_patterns("test_*")
         shutil.copytree(ROOT / "tests" / software, tests / software, ignore=without)
     (tests / "test_small.py").write_text(_TESTS)
@@ -70,6 +75,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "data" / "set.json").write_text("[]")
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "fetched").touch()
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "fetched").touch()
     _pretend(tmp_path / "chromium", "exit 1")
     for version in ("11", "17"):
         _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
@@ -93,6 +100,7 @@ def _run(
     kafka: str = "kafka",
     java: str = "java17",
     browser: str = "chromium",
+    tools: str = "tools",
     ci: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -104,6 +112,7 @@ def _run(
             "STANDFAST_TEST_KAFKA": str(project / kafka),
             "JAVA_HOME": str(project / java),
             "STANDFAST_TEST_CHROMIUM": str(project / browser),
+            "STANDFAST_TEST_TOOLS": str(project / tools),
             "CI": ci,
         },
         capture_output=True,
@@ -116,7 +125,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "4 passed, 4 deselected" in run.stdout
+    assert "5 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -144,7 +153,7 @@ def test_a_laptop_without_kafka_passes_and_says_so(
     """Without Apache Kafka its tests are left out by name, with the reason and what to do."""
     run = _run(project, kafka=kafka, java=java, ci="")
     assert run.returncode == 0, run.stdout
-    assert "4 passed, 4 deselected" in run.stdout
+    assert "5 passed, 4 deselected" in run.stdout
     assert "2 marked 'kafka': " in run.stdout
     assert reason in run.stdout
 
@@ -165,7 +174,7 @@ def test_a_laptop_without_a_browser_passes_and_says_so(project: Path) -> None:
     """Without Chromium its tests are left out by name, with the reason and what to do."""
     run = _run(project, browser="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "5 passed, 3 deselected" in run.stdout
+    assert "6 passed, 3 deselected" in run.stdout
     assert "1 marked 'browser': there is no Chromium; make browser" in run.stdout
 
 
@@ -177,11 +186,27 @@ def test_a_build_server_without_a_browser_fails(project: Path) -> None:
     assert "passed" not in run.stdout
 
 
+def test_a_laptop_without_the_tools_passes_and_says_so(project: Path) -> None:
+    """Without them their tests are left out by name, with the reason and what to do."""
+    run = _run(project, tools="missing", ci="")
+    assert run.returncode == 0, run.stdout
+    assert "6 passed, 3 deselected" in run.stdout
+    assert "1 marked 'deploy': the tools are not in " in run.stdout
+
+
+def test_a_build_server_without_the_tools_fails(project: Path) -> None:
+    """With CI set, missing tools end the run before any test."""
+    run = _run(project, tools="missing", ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but the tools are not in " in run.stderr
+    assert "passed" not in run.stdout
+
+
 def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
     """With all of it there, only measurements and long tests are left out."""
     run = _run(project, ci="true")
     assert run.returncode == 0, run.stdout
-    assert "6 passed, 2 deselected" in run.stdout
+    assert "7 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
@@ -189,6 +214,6 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
     run = _run(project, "--bench", "--thorough", ci="")
-    assert "8 passed" in run.stdout
+    assert "9 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout

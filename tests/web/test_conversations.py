@@ -158,6 +158,25 @@ async def bench(path: Path, interpreter: Interpreter | None = None) -> AsyncIter
         assert here.crashes == []
 
 
+def test_the_age_of_the_oldest_draft_that_waits_is_told(tmp_path: Path) -> None:
+    """It grows while the draft is not folded, and there is none before and after."""
+
+    async def main() -> None:
+        async with bench(tmp_path) as here:
+            await here.say(said("u", observe("o1")))
+            assert here.port.oldest_asked_s() == 0
+            here.may_append.clear()
+            appended = here.port.append(OWNER, draft("d", {"record": "o1"}))
+            await asyncio.sleep(0.2)
+            assert here.port.oldest_asked_s() >= 0.2
+            here.may_append.set()
+            await appended
+            await asyncio.sleep(0)
+            assert here.port.oldest_asked_s() == 0
+
+    run(main())
+
+
 def test_a_draft_is_appended_behind_what_took_its_sequence_number(tmp_path: Path) -> None:
     """Another writer was quicker, so the same draft is appended again, and folded once."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from processor.app.gate_settings import GateSettings
+from processor.app.metrics import Metrics
 from processor.app.web.health import LAG_SECONDS_MAX, Health
+from processor.app.web.server import WebServer
 from schemas.http import Readiness
 from tests.web.fake import FakeConversations, run, serving
 
@@ -55,6 +59,22 @@ def test_the_lag_is_measured() -> None:
             assert told["loop_lag_ms"] > 100
 
     run(main())
+
+
+def test_every_measured_lag_is_told_to_the_metrics() -> None:
+    """What held up the loop is in the histogram of the lag."""
+
+    async def main() -> bytes:
+        metrics = Metrics()
+        given = GateSettings(listen_port=0)
+        async with WebServer(given, FakeConversations(), on_lag=metrics.loop_lag):
+            await asyncio.sleep(0)  # it begins to measure
+            time.sleep(1.2)
+            while b"standfast_loop_lag_seconds_count 0.0" in metrics.text():
+                await asyncio.sleep(0.05)
+        return metrics.text()
+
+    assert b'standfast_loop_lag_seconds_bucket{le="0.5"} 0.0' in run(main())
 
 
 @pytest.mark.parametrize("amiss", ["assigned", "recovered", "store_open", "endpoint"])

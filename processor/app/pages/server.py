@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -33,8 +33,13 @@ class Place(NamedTuple):
 
 
 @asynccontextmanager
-async def serving(source: Source, place: Place) -> AsyncIterator[str]:
-    """Serve as long as this is open; gives the address. Raises SettingsError."""
+async def serving(
+    source: Source, place: Place, extra_routes: Sequence[web.RouteDef] = ()
+) -> AsyncIterator[str]:
+    """Serve as long as this is open; gives the address. Raises SettingsError.
+
+    /livez and the `extra_routes` are answered without a token.
+    """
     if place.tokens is None and not is_loopback(place.host):
         raise SettingsError(
             f"{place.host}: without tokens only this machine may look: give --tokens FILE, "
@@ -47,7 +52,13 @@ async def serving(source: Source, place: Place) -> AsyncIterator[str]:
         watch = asyncio.create_task(tokens.watch())
         stack.callback(watch.cancel)
         app = web.Application(middlewares=[problems], client_max_size=BODY_BYTES_MAX)
+        app.add_routes([web.get("/livez", _livez), *extra_routes])
         app.add_routes(Site(source, tokens, thread).routes())
         port = await listen(stack, app, place.host, place.port)
         host = f"[{place.host}]" if ":" in place.host else place.host
         yield f"http://{host}:{port}/"
+
+
+async def _livez(_: web.Request) -> web.Response:
+    """That the event loop runs; a copier that fails ends the process."""
+    return web.json_response({"alive": True}, headers={"Cache-Control": "no-store"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from aiohttp import web
@@ -23,10 +23,11 @@ _EVERY_SECONDS = 0.5
 @final
 @dataclass
 class Health:
-    """Answers /livez and /readyz."""
+    """Answers /livez and /readyz; `on_lag` is told every measured lag of the loop, in seconds."""
 
     conversations: Conversations
     loop_lag_s: float = 0.0
+    on_lag: Callable[[float], None] = field(default=lambda _: None)
 
     async def watch(self) -> None:
         """Measure how late the event loop wakes, until cancelled."""
@@ -35,6 +36,7 @@ class Health:
             before = loop.time()
             await asyncio.sleep(_EVERY_SECONDS)
             self.loop_lag_s = max(0.0, loop.time() - before - _EVERY_SECONDS)
+            self.on_lag(self.loop_lag_s)
 
     async def livez(self, _: web.Request) -> web.Response:
         """Whether the loop and the consumer's thread run."""

@@ -7,7 +7,7 @@ the worker drains: what is being answered is answered first.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, ClassVar, final
 
@@ -40,7 +40,8 @@ _NO_ACCESS_LOG: dict[str, Any] = {"access_log": None}
 class WebServer:
     """Use it as `async with WebServer(...)`; it does nothing if no port is set.
 
-    `extra_routes` are served beside its own, without a token.
+    `extra_routes` are served beside its own, without a token; `on_lag` is told how late the event
+    loop wakes, in seconds.
     """
 
     def __init__(
@@ -49,11 +50,13 @@ class WebServer:
         conversations: Conversations,
         extra_routes: Sequence[web.RouteDef] = (),
         tenants: Tenants = PLAIN,
+        on_lag: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._conversations = conversations
         self._extra_routes = extra_routes
         self._tenants = tenants
+        self._on_lag = on_lag
         self._stack = AsyncExitStack()
         self.port = 0
 
@@ -64,7 +67,7 @@ class WebServer:
             app = web.Application(
                 middlewares=[problems], client_max_size=self._settings.body_bytes_max
             )
-            health = Health(self._conversations)
+            health = Health(self._conversations, on_lag=self._on_lag)
             _watch(stack, health.watch())
             app.add_routes(
                 [

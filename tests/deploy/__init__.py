@@ -1,0 +1,1 @@
+"""Tests of what goes into production: image, compose file, rules, dashboards, chart."""
