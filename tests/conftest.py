@@ -1,8 +1,8 @@
 """What every test shares: Hypothesis profiles, the public data, and what a run leaves out.
 
 A test that cannot or should not run is left out by name and reason at the end of the output; it is
-never counted as skipped. On a build server (`CI` set) the data, Apache Kafka and a browser must be
-there.
+never counted as skipped. On a build server (`CI` set) the data, Apache Kafka, a browser and the
+client's frameworks must be there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from hypothesis import settings
 
 from tests.browser.software import NEED_BROWSER
 from tests.browser.software import missing as browser_is_missing
+from tests.client.software import NEED_HOOKS
+from tests.client.software import missing as hooks_are_missing
 from tests.kafka.fetch import on_build_server
 from tests.kafka.software import KEPT_LOGS, NEED_KAFKA
 from tests.kafka.software import missing as kafka_is_missing
@@ -54,7 +56,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to run on a build server without the public data, Apache Kafka or a browser."""
+    """Refuse to run on a build server without what a group of tests needs."""
     if not on_build_server():
         return
     if not _data_is_there():
@@ -62,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
             f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
             "without the tests that need it"
         )
-    for reason in (kafka_is_missing(), browser_is_missing()):
+    for reason in (kafka_is_missing(), browser_is_missing(), hooks_are_missing()):
         if reason is not None:
             raise pytest.UsageError(
                 f"CI is set, but {reason}; CI must not pass without the tests that need it"
@@ -134,6 +136,8 @@ def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
         yield LeftOut("kafka", reason)
     if (reason := browser_is_missing()) is not None:
         yield LeftOut("browser", reason)
+    if (reason := hooks_are_missing()) is not None:
+        yield LeftOut("hooks", reason)
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):
@@ -144,6 +148,7 @@ _FIXTURES_OF = {
     "data": frozenset({"shared_data"}),
     "kafka": NEED_KAFKA,
     "browser": NEED_BROWSER,
+    "hooks": NEED_HOOKS,
 }
 """Using one of these fixtures says the same as the mark."""
 

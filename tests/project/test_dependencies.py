@@ -17,6 +17,7 @@ from tests.project.sources import ROOT, pyproject
 LOCK = ROOT / "deploy" / "requirements.lock"
 BUILD_LOCK = ROOT / "deploy" / "build.lock"
 MODEL_LOCK = ROOT / "deploy" / "model.lock"
+HOOKS_LOCK = ROOT / "deploy" / "hooks.lock"
 PERMISSIVE = {
     "0BSD",
     "Apache-2.0",
@@ -83,7 +84,9 @@ def test_every_dependency_is_bounded() -> None:
         assert {spec.operator for spec in requirement.specifier} == {">=", "<"}, requirement.name
 
 
-@pytest.mark.parametrize("lock", [LOCK, BUILD_LOCK, MODEL_LOCK], ids=lambda lock: lock.name)
+@pytest.mark.parametrize(
+    "lock", [LOCK, BUILD_LOCK, MODEL_LOCK, HOOKS_LOCK], ids=lambda lock: lock.name
+)
 def test_every_pin_has_a_hash_and_no_address(lock: Path) -> None:
     """A lock holds versions and hashes; where they come from is the machine's business."""
     text = lock.read_text()

@@ -44,6 +44,11 @@ def test_marked_as_browser():
     """It needs a browser, which its mark says."""
 
 
+@pytest.mark.hooks
+def test_marked_as_hooks():
+    """It needs the frameworks of the client's hooks, which its mark says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -70,6 +75,11 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "data" / "set.json").write_text("[]")
     (tmp_path / "kafka").mkdir()
     (tmp_path / "kafka" / "fetched").touch()
+    for file in ("__init__.py", "software.py"):
+        (tests / "client").mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests" / "client" / file, tests / "client")
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / ".installed").touch()
     _pretend(tmp_path / "chromium", "exit 1")
     for version in ("11", "17"):
         _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
@@ -93,6 +103,7 @@ def _run(
     kafka: str = "kafka",
     java: str = "java17",
     browser: str = "chromium",
+    hooks: str = "hooks",
     ci: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -104,6 +115,7 @@ def _run(
             "STANDFAST_TEST_KAFKA": str(project / kafka),
             "JAVA_HOME": str(project / java),
             "STANDFAST_TEST_CHROMIUM": str(project / browser),
+            "STANDFAST_TEST_HOOKS": str(project / hooks),
             "CI": ci,
         },
         capture_output=True,
@@ -116,7 +128,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "4 passed, 4 deselected" in run.stdout
+    assert "5 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -144,7 +156,7 @@ def test_a_laptop_without_kafka_passes_and_says_so(
     """Without Apache Kafka its tests are left out by name, with the reason and what to do."""
     run = _run(project, kafka=kafka, java=java, ci="")
     assert run.returncode == 0, run.stdout
-    assert "4 passed, 4 deselected" in run.stdout
+    assert "5 passed, 4 deselected" in run.stdout
     assert "2 marked 'kafka': " in run.stdout
     assert reason in run.stdout
 
@@ -165,7 +177,7 @@ def test_a_laptop_without_a_browser_passes_and_says_so(project: Path) -> None:
     """Without Chromium its tests are left out by name, with the reason and what to do."""
     run = _run(project, browser="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "5 passed, 3 deselected" in run.stdout
+    assert "6 passed, 3 deselected" in run.stdout
     assert "1 marked 'browser': there is no Chromium; make browser" in run.stdout
 
 
@@ -177,11 +189,27 @@ def test_a_build_server_without_a_browser_fails(project: Path) -> None:
     assert "passed" not in run.stdout
 
 
+def test_a_laptop_without_the_frameworks_passes_and_says_so(project: Path) -> None:
+    """Without the frameworks their tests are left out by name, with what to do."""
+    run = _run(project, hooks="missing", ci="")
+    assert run.returncode == 0, run.stdout
+    assert "6 passed, 3 deselected" in run.stdout
+    assert "1 marked 'hooks': the frameworks are not here; make hooks" in run.stdout
+
+
+def test_a_build_server_without_the_frameworks_fails(project: Path) -> None:
+    """With CI set, missing frameworks end the run before any test."""
+    run = _run(project, hooks="missing", ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but the frameworks are not here" in run.stderr
+    assert "passed" not in run.stdout
+
+
 def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
     """With all of it there, only measurements and long tests are left out."""
     run = _run(project, ci="true")
     assert run.returncode == 0, run.stdout
-    assert "6 passed, 2 deselected" in run.stdout
+    assert "7 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
@@ -189,6 +217,6 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
     run = _run(project, "--bench", "--thorough", ci="")
-    assert "8 passed" in run.stdout
+    assert "9 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout
