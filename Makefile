@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/demo
 TOOLS := build/tools/fetched
 KAFKA := build/kafka/fetched
+HOOKS_VENV := build/hooks/venv
+HOOKS := $(HOOKS_VENV)/.installed
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
 EMBEDDINGS := build/embeddings
@@ -18,8 +20,8 @@ ARGS ?=
 IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser tools test test-full test-model embeddings bench lint lock \
-	schemas clean
+.PHONY: help setup demo kafka browser tools hooks test test-full test-model embeddings bench \
+	lint lock schemas clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,10 +60,18 @@ tools: $(TOOLS) ## install what checks image, chart and alert rules; needs Go, a
 $(TOOLS): deploy/tools.lock tests/deploy/fetch.py | setup
 	@$(BIN)/python -m tests.deploy.fetch
 
-test: setup kafka browser tools ## run the tests; the end of the output says what was left out and why
+hooks: $(HOOKS) ## install the frameworks that the client's hooks are tested with
+
+# Some seventy packages, which nothing else needs, from a lock of their own.
+$(HOOKS): deploy/hooks.lock | setup
+	"$(PYTHON)" -m venv --clear $(HOOKS_VENV)
+	$(BIN)/uv pip install --quiet --python $(HOOKS_VENV) --require-hashes --no-deps -r $<
+	@touch $@
+
+test: setup kafka browser tools hooks ## run the tests; the end of the output says what was left out and why
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(if $(ARGS),$(ARGS),--cov)
 
-test-full: setup kafka browser tools ## the same with long tests and many more random cases
+test-full: setup kafka browser tools hooks ## the same with long tests and many more random cases
 	$(BIN)/python -m pytest $(IN_PARALLEL) --thorough --hypothesis-profile=thorough $(ARGS)
 
 # A small model on this machine, whose packages are apart and whose server takes minutes to build;
@@ -117,6 +127,9 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
 		deploy/tools.in --output-file deploy/tools.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate --all-extras \
+		processor/client/pyproject.toml --output-file deploy/hooks.lock $(ARGS)
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, TypeVar
 from pydantic import BeforeValidator, Field, ValidationError
 
 from schemas.contract import REFERENCES_MAX, Contract, Count, Reason, Text, Timestamp, Turn
-from schemas.derived import Outcome, VerdictEvent, VerdictReason
+from schemas.derived import Outcome, UngroundedAlert, VerdictEvent, VerdictReason
 from schemas.evidence import AtomText, MemoryClass, QueryClass, RenderFormat, ValidTime
 from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.utterance import CandidateClaim
@@ -24,6 +24,9 @@ WAIT_MS_DEFAULT = 2_000
 WAIT_MS_MAX = 30_000
 """Who would wait longer asks again: others cut a connection that says nothing for long."""
 BUDGET_TOKENS_MAX = 1_000_000
+ALERTS_MAX = 1_000
+PLACE_MAX = 999_999_999
+PLACE_PATTERN = r"^[0-9]{1,15}\.[0-9]{1,9}$"
 PROBLEM_TYPE = "application/problem+json"
 
 WaitMs = Annotated[int, Field(ge=0, le=WAIT_MS_MAX)]
@@ -128,6 +131,44 @@ class MemoryQuery(ViewQuery):
     superseded: Annotated[bool, BeforeValidator(_flag)] = False
 
 
+Since = Annotated[str, Field(pattern=PLACE_PATTERN)]
+"""A place in a log: the sequence of an event, and the order among what came of it."""
+
+
+class AlertsQuery(Contract):
+    """The alerts behind a place, and what must be folded first.
+
+    `since` is 0.0 for all of them, or what an alert or an answer had as its `since`.
+    """
+
+    since: Since = "0.0"
+    limit: Annotated[Annotated[int, Field(ge=1, le=ALERTS_MAX)], _FromQuery] = 100
+    after: UtteranceId | None = None
+    wait_ms: Annotated[WaitMs, _FromQuery] = WAIT_MS_DEFAULT
+
+
+class PlacedAlert(Contract):
+    """An alert, as on the topic, and its place."""
+
+    since: Since
+    alert: UngroundedAlert
+
+
+class AlertsAnswer(Contract):
+    """Alerts in the order of the log; the next ones are behind `since`, if not `is_last` at once.
+
+    Not `is_whole`: the worker began from a checkpoint and has not all that were asked for. Then
+    there are none here, and it has all that are behind `since`.
+    """
+
+    tenant_id: TenantId
+    conversation_id: ConversationId
+    alerts: Annotated[tuple[PlacedAlert, ...], Field(max_length=ALERTS_MAX)]
+    since: Since
+    is_last: bool
+    is_whole: bool
+
+
 class CheckAnswer(Contract):
     """The verdicts on a draft, as on the topic, and the worst of their outcomes.
 
@@ -178,7 +219,7 @@ class Readiness(Contract):
     endpoint: bool
 
 
-Query = TypeVar("Query", bound=ViewQuery)
+Query = TypeVar("Query", bound=Contract)
 
 
 def decode_query(model: type[Query], parameters: Iterable[tuple[str, str]]) -> Query:

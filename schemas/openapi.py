@@ -11,6 +11,8 @@ from schemas.contract import Contract
 from schemas.http import (
     PROBLEM_TYPE,
     AffectedQuery,
+    AlertsAnswer,
+    AlertsQuery,
     CheckAnswer,
     CheckRequest,
     ContextQuery,
@@ -64,6 +66,7 @@ def openapi_document() -> JsonObject:
                 }
                 for path, name, summary, query, more in _VIEWS
             },
+            f"{_CONVERSATION}/alerts": {"parameters": _conversation(), "get": _alerts()},
             "/livez": {"get": _health("livez", "Whether the worker's loop runs.", Liveness)},
             "/readyz": {"get": _health("readyz", "Whether it does its work.", Readiness)},
         },
@@ -125,6 +128,16 @@ def _view(name: str, summary: str, query: type[ViewQuery]) -> JsonObject:
     }
 
 
+def _alerts() -> JsonObject:
+    answer = _json("The alerts behind a place in the log.", _refer(AlertsAnswer))
+    return {
+        "operationId": "alerts",
+        "summary": "Decisions and claims that lost their ground, in the order of the log.",
+        "parameters": _query(AlertsQuery),
+        "responses": {"200": answer, **_problems(_PROBLEMS)},
+    }
+
+
 def _health(name: str, summary: str, model: type[Contract]) -> JsonObject:
     return {
         "operationId": name,
@@ -137,7 +150,7 @@ def _health(name: str, summary: str, model: type[Contract]) -> JsonObject:
     }
 
 
-def _query(model: type[ViewQuery]) -> list[Any]:
+def _query(model: type[Contract]) -> list[Any]:
     """The fields of a query model as parameters; null is a parameter that is not given."""
     schema = model.model_json_schema()
     required = schema.get("required", [])
@@ -184,6 +197,7 @@ def _schemas() -> JsonObject:
         [
             (CheckRequest, "validation"),
             (CheckAnswer, "serialization"),
+            (AlertsAnswer, "serialization"),
             (ProblemDetails, "serialization"),
             (Liveness, "serialization"),
             (Readiness, "serialization"),

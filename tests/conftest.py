@@ -2,7 +2,7 @@
 
 A test that cannot or should not run is left out by name and reason at the end of the output; it is
 never counted as skipped. On a build server (`CI` set) the data, Apache Kafka, a browser and the
-tools that check image and chart must be there.
+tools that check image and chart, and the client's frameworks must be there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from hypothesis import settings
 
 from tests.browser.software import NEED_BROWSER
 from tests.browser.software import missing as browser_is_missing
+from tests.client.software import NEED_HOOKS
+from tests.client.software import missing as hooks_are_missing
 from tests.deploy.software import NEED_TOOLS
 from tests.deploy.software import missing as tools_are_missing
 from tests.kafka.fetch import on_build_server
@@ -64,7 +66,8 @@ def pytest_configure(config: pytest.Config) -> None:
             f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
             "without the tests that need it"
         )
-    for reason in (kafka_is_missing(), browser_is_missing(), tools_are_missing()):
+    missing = (kafka_is_missing, browser_is_missing, tools_are_missing, hooks_are_missing)
+    for reason in (look() for look in missing):
         if reason is not None:
             raise pytest.UsageError(
                 f"CI is set, but {reason}; CI must not pass without the tests that need it"
@@ -138,6 +141,8 @@ def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
         yield LeftOut("browser", reason)
     if (reason := tools_are_missing()) is not None:
         yield LeftOut("deploy", reason)
+    if (reason := hooks_are_missing()) is not None:
+        yield LeftOut("hooks", reason)
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):
@@ -149,6 +154,7 @@ _FIXTURES_OF = {
     "kafka": NEED_KAFKA,
     "browser": NEED_BROWSER,
     "deploy": NEED_TOOLS,
+    "hooks": NEED_HOOKS,
 }
 """Using one of these fixtures says the same as the mark."""
 

@@ -24,6 +24,7 @@ from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
+from replay.alerts import Page, Place, alerts_since
 from schemas.http import Readiness
 from schemas.ids import conversation_key
 from schemas.utterance import Utterance
@@ -67,6 +68,11 @@ class Conversations(Protocol):
         view: Callable[[Conversation], Answer],
     ) -> Answer | None:
         """What a view says of a copy as of a turn, in another thread; None if it is not reached."""
+
+    async def alerts(
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
+    ) -> Page | None:
+        """At most so many alerts behind a place; None if nothing of the conversation is folded."""
 
     async def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str
@@ -158,6 +164,20 @@ class ConversationsOfWorker:
     ) -> Answer | None:
         """What a view says of a copy as of a turn, in another thread."""
         return await self.store.copied(tenant_id, conversation_id, turn, view)
+
+    async def alerts(
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
+    ) -> Page | None:
+        """At most so many alerts behind a place; None if nothing of the conversation is folded."""
+        conversation = await self.find(owner, tenant_id, conversation_id)
+        if conversation is None:
+            return None
+        folded = conversation.sequence
+        return await self.store.beside(
+            lambda connection: alerts_since(
+                connection, tenant_id, conversation_id, since, most, folded
+            )
+        )
 
     async def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str

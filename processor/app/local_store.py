@@ -186,6 +186,17 @@ class LocalStore:
 
         return await asyncio.get_running_loop().run_in_executor(self._readers, work)
 
+    async def beside(self, read: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+        """What is read in another thread than the store's, of all that was folded before."""
+        await self.flush()
+        beside = await self._run(self._store.beside)
+
+        def work() -> Answer:
+            with beside:
+                return read(beside)
+
+        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+
     async def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str
     ) -> tuple[LogEvent, tuple[DerivedEvent, ...]] | None:

@@ -18,6 +18,7 @@ LOCK = ROOT / "deploy" / "requirements.lock"
 BUILD_LOCK = ROOT / "deploy" / "build.lock"
 MODEL_LOCK = ROOT / "deploy" / "model.lock"
 EMBEDDINGS_LOCK = ROOT / "deploy" / "embeddings.lock"
+HOOKS_LOCK = ROOT / "deploy" / "hooks.lock"
 PERMISSIVE = {
     "0BSD",
     "Apache-2.0",
@@ -85,7 +86,9 @@ def test_every_dependency_is_bounded() -> None:
 
 
 @pytest.mark.parametrize(
-    "lock", [LOCK, BUILD_LOCK, MODEL_LOCK, EMBEDDINGS_LOCK], ids=lambda lock: lock.name
+    "lock",
+    [LOCK, BUILD_LOCK, MODEL_LOCK, EMBEDDINGS_LOCK, HOOKS_LOCK],
+    ids=lambda lock: lock.name,
 )
 def test_every_pin_has_a_hash_and_no_address(lock: Path) -> None:
     """A lock holds versions and hashes; where they come from is the machine's business."""

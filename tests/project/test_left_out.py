@@ -49,6 +49,11 @@ def test_marked_as_deploy():
     """It needs the tools, which its mark says."""
 
 
+@pytest.mark.hooks
+def test_marked_as_hooks():
+    """It needs the frameworks of the client's hooks, which its mark says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -77,6 +82,11 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "kafka" / "fetched").touch()
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "fetched").touch()
+    for file in ("__init__.py", "software.py"):
+        (tests / "client").mkdir(exist_ok=True)
+        shutil.copy(ROOT / "tests" / "client" / file, tests / "client")
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "hooks" / ".installed").touch()
     _pretend(tmp_path / "chromium", "exit 1")
     for version in ("11", "17"):
         _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
@@ -101,6 +111,7 @@ def _run(
     java: str = "java17",
     browser: str = "chromium",
     tools: str = "tools",
+    hooks: str = "hooks",
     ci: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -113,6 +124,7 @@ def _run(
             "JAVA_HOME": str(project / java),
             "STANDFAST_TEST_CHROMIUM": str(project / browser),
             "STANDFAST_TEST_TOOLS": str(project / tools),
+            "STANDFAST_TEST_HOOKS": str(project / hooks),
             "CI": ci,
         },
         capture_output=True,
@@ -125,7 +137,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "5 passed, 4 deselected" in run.stdout
+    assert "6 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -153,7 +165,7 @@ def test_a_laptop_without_kafka_passes_and_says_so(
     """Without Apache Kafka its tests are left out by name, with the reason and what to do."""
     run = _run(project, kafka=kafka, java=java, ci="")
     assert run.returncode == 0, run.stdout
-    assert "5 passed, 4 deselected" in run.stdout
+    assert "6 passed, 4 deselected" in run.stdout
     assert "2 marked 'kafka': " in run.stdout
     assert reason in run.stdout
 
@@ -174,7 +186,7 @@ def test_a_laptop_without_a_browser_passes_and_says_so(project: Path) -> None:
     """Without Chromium its tests are left out by name, with the reason and what to do."""
     run = _run(project, browser="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "6 passed, 3 deselected" in run.stdout
+    assert "7 passed, 3 deselected" in run.stdout
     assert "1 marked 'browser': there is no Chromium; make browser" in run.stdout
 
 
@@ -190,7 +202,7 @@ def test_a_laptop_without_the_tools_passes_and_says_so(project: Path) -> None:
     """Without them their tests are left out by name, with the reason and what to do."""
     run = _run(project, tools="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "6 passed, 3 deselected" in run.stdout
+    assert "7 passed, 3 deselected" in run.stdout
     assert "1 marked 'deploy': the tools are not in " in run.stdout
 
 
@@ -202,11 +214,27 @@ def test_a_build_server_without_the_tools_fails(project: Path) -> None:
     assert "passed" not in run.stdout
 
 
+def test_a_laptop_without_the_frameworks_passes_and_says_so(project: Path) -> None:
+    """Without the frameworks their tests are left out by name, with what to do."""
+    run = _run(project, hooks="missing", ci="")
+    assert run.returncode == 0, run.stdout
+    assert "7 passed, 3 deselected" in run.stdout
+    assert "1 marked 'hooks': the frameworks are not here; make hooks" in run.stdout
+
+
+def test_a_build_server_without_the_frameworks_fails(project: Path) -> None:
+    """With CI set, missing frameworks end the run before any test."""
+    run = _run(project, hooks="missing", ci="true")
+    assert run.returncode != 0
+    assert "CI is set, but the frameworks are not here" in run.stderr
+    assert "passed" not in run.stdout
+
+
 def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
     """With all of it there, only measurements and long tests are left out."""
     run = _run(project, ci="true")
     assert run.returncode == 0, run.stdout
-    assert "7 passed, 2 deselected" in run.stdout
+    assert "8 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
@@ -214,6 +242,6 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
     run = _run(project, "--bench", "--thorough", ci="")
-    assert "9 passed" in run.stdout
+    assert "10 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout

@@ -23,7 +23,9 @@ from processor.engine.conversation import Conversation
 from processor.evidence.fold import advance
 from processor.interpreter.port import Interpreted
 from processor.render.reduce import reduce
-from schemas.http import Readiness
+from replay.alerts import Page, Place
+from schemas.derived import UngroundedAlert
+from schemas.http import PLACE_MAX, Readiness
 from schemas.utterance import Utterance
 from schemas.wire import canonical_bytes, decode_utterance
 
@@ -111,6 +113,24 @@ class FakeConversations:
         if not copy.sequence or turn not in (None, copy.turn):
             return None
         return await asyncio.to_thread(view, copy)
+
+    async def alerts(
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
+    ) -> Page | None:
+        """Those of the log, all of which is here."""
+        log = self.log.get((tenant_id, conversation_id), [])
+        found = [
+            (Place(folded.event.sequence, number), each)
+            for folded in log
+            for number, each in enumerate(folded.derived)
+            if isinstance(each, UngroundedAlert)
+        ]
+        behind = [each for each in found if each[0] > since]
+        if not log:
+            return None
+        is_last = len(behind) <= most
+        last = Place(log[-1].event.sequence, PLACE_MAX) if is_last else behind[most - 1][0]
+        return Page(tuple(behind[:most]), last, is_last=is_last, is_whole=True)
 
     async def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str

@@ -129,4 +129,4 @@ def test_every_route_is_in_the_document() -> None:
                 assert (await client.ask("PATCH", filled))[0] == 405
 
     run(main())
-    assert len(described) == 8
+    assert len(described) == 9

@@ -34,10 +34,12 @@ from processor.app.web.problem_details import (
 )
 from processor.app.web.routing import Forwarder, OwnerSilent
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
+from schemas.contract import Contract
 from schemas.http import (
     WAIT_MS_DEFAULT,
     WAIT_MS_MAX,
     AffectedQuery,
+    AlertsQuery,
     CheckRequest,
     ContextQuery,
     MemoryQuery,
@@ -56,7 +58,7 @@ CHECK_SECONDS_MORE = 1.0
 VIEW_SECONDS_MORE = 10.0
 """The same for a view, of a long conversation perhaps: it has no `pending`."""
 Respond: TypeAlias = Callable[[web.Request, Asked, bytes, Slot], Awaitable[bytes]]
-Model = TypeVar("Model", bound=ViewQuery)
+Model = TypeVar("Model", bound=Contract)
 
 
 @final
@@ -84,6 +86,7 @@ class Gate:
             web.get(f"{CONVERSATION}/affected", self._serving(Scope.READ, self._affected)),
             web.get(f"{CONVERSATION}/context", self._serving(Scope.READ, self._context)),
             web.get(f"{CONVERSATION}/memory", self._serving(Scope.READ, self._memory)),
+            web.get(f"{CONVERSATION}/alerts", self._serving(Scope.READ, self._alerts)),
             web.get(
                 f"{CONVERSATION}/records/{{record:.+}}", self._serving(Scope.READ, self._record)
             ),
@@ -192,6 +195,9 @@ class Gate:
     async def _memory(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         of_tenant = self.tenants.memory_class(asked.tenant_id)
         return await views.memory(asked, _query(request, MemoryQuery), of_tenant)
+
+    async def _alerts(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        return await views.alerts(asked, _query(request, AlertsQuery))
 
     async def _record(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         query = _query(request, ViewQuery)

@@ -6,6 +6,7 @@ waits for it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from processor.app.web.asked import Asked, Deadline
@@ -16,9 +17,18 @@ from processor.render.answers import affected_answer, context_answer, record_ans
 from processor.render.memory import Asked as AskedOfMemory
 from processor.render.memory import FacetNeededError, memory_answer, memory_render
 from processor.render.view import state_view
+from replay.alerts import Place
 from replay.errors import NotKeptError
 from schemas.evidence import MemoryClass, QueryClass
-from schemas.http import AffectedQuery, ContextQuery, MemoryQuery, ViewQuery
+from schemas.http import (
+    AffectedQuery,
+    AlertsAnswer,
+    AlertsQuery,
+    ContextQuery,
+    MemoryQuery,
+    PlacedAlert,
+    ViewQuery,
+)
 from schemas.wire import canonical_bytes
 
 
@@ -70,9 +80,40 @@ def _memory(copy: Conversation, query: MemoryQuery, by: MemoryClass) -> object:
     return memory_answer(copy, key, by)
 
 
-async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:
-    if not await asked.is_folded(query.after, Deadline(query.wait_ms)):
+async def alerts(asked: Asked, query: AlertsQuery) -> bytes:
+    """Which decisions and claims lost their ground, behind a place in the log."""
+    await _wait(asked, query.after, query.wait_ms)
+    sequence, place = map(int, query.since.split("."))
+    page = await asked.conversations.alerts(
+        asked.owner, asked.tenant_id, asked.looked_for, Place(sequence, place), query.limit
+    )
+    if page is None:
+        raise ProblemRaised(Kind.NO_CONVERSATION)
+    answer = AlertsAnswer(
+        tenant_id=asked.tenant_id,
+        conversation_id=asked.conversation_id,
+        alerts=tuple(
+            PlacedAlert(since=_written(place), alert=alert) for place, alert in page.alerts
+        ),
+        since=_written(page.since),
+        is_last=page.is_last,
+        is_whole=page.is_whole,
+    )
+    return await asyncio.to_thread(canonical_bytes, answer)
+
+
+def _written(place: Place) -> str:
+    return f"{place.sequence}.{place.place}"
+
+
+async def _wait(asked: Asked, after: str | None, wait_ms: int) -> None:
+    """Until the utterance is folded. Raises ProblemRaised if it is not in time."""
+    if not await asked.is_folded(after, Deadline(wait_ms)):
         raise ProblemRaised(Kind.NOT_FOLDED_YET, place="after", retry_s=RETRY_SECONDS)
+
+
+async def _view(asked: Asked, query: ViewQuery, answer: Callable[[Conversation], object]) -> bytes:
+    await _wait(asked, query.after, query.wait_ms)
     try:
         async with asked.copying:
             seen = await asked.conversations.copied(
