@@ -11,7 +11,10 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, Capture, capture, encode
+from processor.vault.sealed import DataKey, Kind, is_sealed
+from processor.vault.vault import Vault
 from replay.memory_limit import BATCH_BYTES_MAX, Amount
+from replay.sealing import ERASED_TYPE, seal_derived, seal_text
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
@@ -38,20 +41,32 @@ def record_hash(stored: bytes) -> str:
 
 @final
 class Batch:
-    """Rows that wait to be written, column by column."""
+    """Rows that wait to be written, column by column; sealed as they come if there is a vault.
 
-    def __init__(self) -> None:
+    Everything that adds rows raises KeysAwayError and KeyDestroyedError.
+    """
+
+    def __init__(self, vault: Vault | None = None) -> None:
+        self._vault = vault
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
         self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._places: list[list[object]] = [[] for _ in range(6)]
-        self._captured: list[tuple[tuple[object, ...], Capture]] = []
+        self._captured: list[tuple[tuple[object, ...], Capture, DataKey | None]] = []
         self._keys: set[str] = set()
+        self._erased: list[tuple[str, str, int]] = []
         self._positions: dict[int, Position] = {}
         self._bytes = {"log": 0, "derived": 0, "snapshots": 0}
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
-        """An event that was folded just now, and its canonical bytes."""
+        """An event that was folded just now, and its bytes: canonical, or sealed already."""
+        digest, state_digest = conversation.digest, conversation.state_digest()
+        if self._vault is not None and event.type != ERASED_TYPE:
+            ids = (event.tenant_id, event.conversation_id)
+            if not is_sealed(stored):
+                stored = self._vault.seal(Kind.EVENT, *ids, stored)
+            digest = seal_text(self._vault, ids, digest)
+            state_digest = seal_text(self._vault, ids, state_digest)
         row = (
             event.tenant_id,
             event.conversation_id,
@@ -62,8 +77,8 @@ class Batch:
             event.speaker,
             event.at,
             event.rules_version,
-            conversation.digest,
-            conversation.state_digest(),
+            digest,
+            state_digest,
             record_hash(stored),
             stored,
         )
@@ -73,7 +88,7 @@ class Batch:
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
         """A derived event; `place` counts those of the same log event before it."""
-        data = canonical_bytes(event).decode()
+        data = self._sealed_data(event)
         row = (
             event.tenant_id,
             event.conversation_id,
@@ -87,6 +102,12 @@ class Batch:
         _add(self._derived, row)
         self._bytes["derived"] += len(data)
 
+    def _sealed_data(self, event: DerivedEvent) -> str:
+        written = canonical_bytes(event)
+        if self._vault is None:
+            return written.decode()
+        return seal_derived(self._vault, (event.tenant_id, event.conversation_id), written)
+
     def add_snapshot(self, conversation: Conversation) -> None:
         """The conversation as it is now; turning it into bytes waits for `encode`."""
         conversation.spent_at_snapshot = conversation.state.model.spent
@@ -96,15 +117,30 @@ class Batch:
             conversation.sequence,
             conversation.turn,
             SNAPSHOT_FORMAT,
-            conversation.state_digest(),
+            self._sealed_digest(conversation),
         )
-        self._captured.append((row, capture(conversation)))
+        self._captured.append((row, capture(conversation), self._data_key(conversation)))
+
+    def _sealed_digest(self, conversation: Conversation) -> str:
+        digest = conversation.state_digest()
+        if self._vault is None or conversation.is_erased:
+            return digest
+        ids = (conversation.tenant_id, conversation.conversation_id)
+        return seal_text(self._vault, ids, digest)
+
+    def _data_key(self, conversation: Conversation) -> DataKey | None:
+        """The key for what is encoded later, when it may not be had."""
+        if self._vault is None or conversation.is_erased:
+            return None
+        return self._vault.data_key(conversation.tenant_id, conversation.conversation_id)
 
     def encode(self) -> None:
         """Turn what was captured for snapshots into bytes: the part that takes long."""
         captured, self._captured = self._captured, []
-        for row, each in captured:
+        for row, each, key in captured:
             dumped = zlib.compress(encode(each), COMPRESSION_LEVEL)
+            if key is not None:
+                dumped = key.seal(Kind.SNAPSHOT, dumped)
             bytes_hash = hashlib.sha256(dumped).hexdigest()
             _add(self._snapshots, (*row, len(dumped), bytes_hash, dumped))
             self._bytes["snapshots"] += len(dumped)
@@ -112,6 +148,10 @@ class Batch:
     def add_place(self, event: LogEvent, position: Position) -> None:
         """Where an event stands in Kafka: right before the position."""
         _add(self._places, (*position, event.tenant_id, event.conversation_id, event.sequence))
+
+    def drop(self, tenant_id: str, conversation_id: str, next_offset: int) -> None:
+        """A worker's store keeps of a conversation only that it was erased, by the event there."""
+        self._erased.append((tenant_id, conversation_id, next_offset))
 
     @property
     def bytes(self) -> int:
@@ -153,8 +193,32 @@ class Batch:
         ):
             if columns[0]:
                 insert(connection, table, columns)
+        for erased in self._erased:
+            _drop(connection, *erased)
         for position in self._positions.values():
             note_position(connection, position)
+
+
+def _drop(
+    connection: duckdb.DuckDBPyConnection, tenant_id: str, conversation_id: str, next_offset: int
+) -> None:
+    own = "tenant_id = ? AND conversation_id = ?"
+    for table, but in (
+        ("log", f"AND type <> '{ERASED_TYPE}'"),
+        ("derived", ""),
+        ("snapshots", ""),
+        ("places", f"AND next_offset < {next_offset:d}"),
+    ):
+        connection.execute(
+            f"DELETE FROM {physical(connection, table)} WHERE {own} {but}",
+            [tenant_id, conversation_id],
+        )
+
+
+def physical(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """The name of the table itself, where a view of sealed rows may have its plain name."""
+    ((database,),) = connection.execute("SELECT current_database()").fetchall()
+    return f'"{str(database).replace(chr(34), chr(34) * 2)}".main.{table}'
 
 
 def insert(
@@ -168,6 +232,7 @@ def insert(
     A row is left out if the table has one that is equal in the columns `unless_there`.
     """
     unnested = ", ".join("unnest(?)" for _ in columns)
+    table = physical(connection, table)
     if not unless_there:
         connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
         return

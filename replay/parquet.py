@@ -19,7 +19,13 @@ import duckdb
 from pydantic import Field, ValidationError
 
 from replay.errors import StoreError
-from replay.store_file import STORE_FORMAT, connect, first_line
+from replay.store_file import (
+    SEALED_FORMAT,
+    STORE_FORMAT,
+    connect,
+    first_line,
+    is_sealed_store,
+)
 from schemas.contract import Contract, Count, Digest
 from schemas.wire import canonical_bytes
 
@@ -85,7 +91,10 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest.model_validate_json(stored)
     except ValidationError as invalid:
         raise StoreError(f"{path}: not a manifest of format {PARQUET_FORMAT}") from invalid
-    if (manifest.format, manifest.store_format) != (PARQUET_FORMAT, STORE_FORMAT):
+    if manifest.format != PARQUET_FORMAT or manifest.store_format not in (
+        STORE_FORMAT,
+        SEALED_FORMAT,
+    ):
         raise StoreError(f"{path}: written in another format; this is {PARQUET_FORMAT}")
     return manifest
 
@@ -106,10 +115,13 @@ def export(source: Path, folder: Path) -> int:
 
 def _export(connection: duckdb.DuckDBPyConnection, source: Path, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
+    store_format = SEALED_FORMAT if is_sealed_store(connection) else STORE_FORMAT
     empty = Manifest(
-        format=PARQUET_FORMAT, store_format=STORE_FORMAT, exports=0, segments=(), exported={}
+        format=PARQUET_FORMAT, store_format=store_format, exports=0, segments=(), exported={}
     )
     before = read_manifest(folder) if (folder / MANIFEST).exists() else empty
+    if before.store_format != store_format:
+        raise StoreError(f"{source}: is sealed and {folder} is not, or the other way round")
     number = before.exports + 1
     writing = folder / f".writing-{number}"
     shutil.rmtree(writing, ignore_errors=True)

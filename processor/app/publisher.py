@@ -27,6 +27,7 @@ from processor.app.shared_place import (
 )
 from processor.engine.snapshot import SNAPSHOT_FORMAT
 from replay.batch import Position
+from replay.errors import KeysNotThereError
 from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, seal
 from schemas.ids import conversation_key
 
@@ -101,7 +102,7 @@ class Publisher:
             for partition in partitions:
                 if partition in committed:
                     await self._publish_one(partition, ends[partition], committed[partition])
-        except (KafkaError, SharedPlaceError) as failure:
+        except (KafkaError, SharedPlaceError, KeysNotThereError) as failure:
             _log.warning("checkpoint_not_published", reason=str(failure))
 
     async def _publish_one(self, partition: int, end: int, committed: int) -> None:

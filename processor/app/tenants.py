@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
+
+from pydantic import Field
 
 from processor.app.errors import SettingsError
 from processor.engine.conversation import Conversation
@@ -27,6 +29,8 @@ class Terms(Contract):
 
     policy: Policy = DEFAULT_POLICY
     supersession: Supersession = Supersession.SAME_KEY_SAME_SOURCE
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    """How long after it was last heard of `erase --due` lets a conversation be; null: for ever."""
 
 
 DEFAULT_TERMS = Terms()

@@ -108,6 +108,8 @@ def advance(
     reason = refusal_reason(conversation, event)
     if reason is not None:
         return Refused(reason)
+    if isinstance(event, ConversationErased):
+        conversation.forget()
     advanced, change = _advance(conversation, event, implies)
     if event.policy is not None:
         conversation.state.tenant_policy = event.policy
@@ -135,12 +137,14 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
         conversation.conversation_id,
     ):
         return RefusalReason.WRONG_CONVERSATION
+    if conversation.is_erased:
+        return RefusalReason.ERASED
+    if isinstance(event, ConversationErased):  # it fits whatever was folded before
+        return None if event.rules_version in KNOWN_RULES else RefusalReason.UNKNOWN_RULES
     if event.sequence <= conversation.sequence:
         return RefusalReason.SEQUENCE_TAKEN
     if event.sequence > conversation.sequence + 1:
         return RefusalReason.SEQUENCE_GAP
-    if conversation.is_erased:
-        return RefusalReason.ERASED
     if event.rules_version not in KNOWN_RULES:
         return RefusalReason.UNKNOWN_RULES
     if isinstance(event, (OperationsAppended, InterpretationFailed)) and (

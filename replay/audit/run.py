@@ -24,6 +24,7 @@ from replay.audit.agreement import (
 from replay.audit.archive import compare_archive, partitions
 from replay.audit.conversation import ConversationRows, audit_conversation
 from replay.audit.derived import settle
+from replay.audit.erased import audit_erased
 from replay.audit.findings import Findings
 from replay.audit.intervals import compare_intervals
 from replay.audit.messages import (
@@ -122,6 +123,8 @@ def audit(
             if fail_fast and (findings.divergences or messages.divergences):
                 report.complete = False
                 break
+        if report.complete:
+            audit_erased(connection, findings)
         findings.divergences += settle(findings.missing, findings.strays) if report.complete else []
         if report.complete:
             findings.divergences += compare_segments(path)

@@ -18,10 +18,11 @@ from typing import NamedTuple, TypeVar, final
 import duckdb
 
 from replay.errors import StoreBusyError, StoreError
+from replay.opened import opened as opened_store
 from replay.reading import ConversationReader
 from replay.report.data import report_bytes
 from replay.report.story import Story
-from replay.store_file import connect, first_line
+from replay.store_file import first_line
 
 STORIES_MAX = 8
 """Conversations that are kept folded; the page of another one is folded anew."""
@@ -121,7 +122,7 @@ class Source:
     @contextmanager
     def _connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection that sees one state of the store, whoever writes meanwhile."""
-        opened = self._beside or (lambda: connect(self.path, read_only=True))
+        opened = self._beside or (lambda: opened_store(self.path))
         try:
             with opened() as connection:
                 connection.begin()
