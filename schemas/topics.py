@@ -52,7 +52,7 @@ class Payload(StrEnum):
     ORIGINAL_BYTES = "original_bytes"
     """The value of another message as it was, with the reason in the headers."""
     CHECKPOINT = "checkpoint"
-    """A sealed head and a conversation as stores keep it, or a marker; see `schemas.checkpoint`."""
+    """A head and a conversation as stores keep it, or a marker; see `schemas.checkpoint`."""
     DATA_KEY = "data_key"
     """A wrapped data key, or that those of a conversation were destroyed; see `schemas.keys`."""
 

@@ -28,7 +28,7 @@ from processor.vault.sealed import Kind, is_sealed
 from processor.vault.vault import Vault
 from replay.archive_batch import ArchivedMessage, conversation_of
 from replay.sealing import ERASED_TYPE, keys_of, tenant_keys
-from schemas.checkpoint import unseal
+from schemas.checkpoint import read_record
 from schemas.ids import conversation_key
 from schemas.keys import DestroyedKey, KeyRecord, WrappedKey
 from schemas.wire import WireError
@@ -80,7 +80,7 @@ class MessageSealer:
         Waits for a key that is away. Raises KeysAwayError where the files fail.
         """
         value = message.value
-        if value is None or is_sealed(value) or _says_it_was_erased(message):
+        if value is None or _is_sealed_event(message) or _says_it_was_erased(message):
             return message
         if message.topic == SNAPSHOTS:
             return message if _tells_nothing(value) else _withheld(message, "not sealed")
@@ -102,6 +102,11 @@ class MessageSealer:
         return message._replace(value=key.seal(kind, value), headers=headers)
 
 
+def _is_sealed_event(message: ArchivedMessage) -> bool:
+    """Whether a worker sealed it; elsewhere anybody may send bytes that look like that."""
+    return message.topic == OPERATIONS and is_sealed(message.value or b"")
+
+
 def _says_it_was_erased(message: ArchivedMessage) -> bool:
     return message.topic == OPERATIONS and _named(message.value).get("type") == ERASED_TYPE
 
@@ -109,7 +114,7 @@ def _says_it_was_erased(message: ArchivedMessage) -> bool:
 def _tells_nothing(record: bytes) -> bool:
     """Whether a record of the snapshots has no conversation in the clear."""
     try:
-        _, payload = unseal(record)
+        _, payload = read_record(record)
     except WireError:
         return False
     return not payload or is_sealed(payload)

@@ -20,7 +20,7 @@ from schemas.wire import WireError
 def rewrap_in_folder(folder: KeyFolder, vault: Vault) -> int:
     """Rewrap the keys beside a store; how many were. Raises KeysAwayError."""
     count = 0
-    for key in list(folder.keys()):
+    for key in list(folder.every()):
         new = vault.rewrapped(key)
         if new is not None:
             folder.replace(new)

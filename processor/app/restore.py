@@ -70,7 +70,7 @@ class Restorer:
 
     async def _send_keys(self, partitions: int) -> None:
         folder = keys_of(self._archive.path)
-        records: list[KeyRecord] = list(folder.keys())
+        records: list[KeyRecord] = list(folder.every())
         for tenant_id, conversation_id in folder.destroyed():
             records.append(DestroyedKey(tenant_id=tenant_id, conversation_id=conversation_id))
         async with Sender(self._settings.client_options()) as sender:

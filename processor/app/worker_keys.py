@@ -32,7 +32,7 @@ from processor.vault.sealed import Kind
 from processor.vault.tenant_keys import TenantKeys
 from processor.vault.vault import Vault
 from schemas.ids import conversation_key
-from schemas.keys import TICK_KEY, KeyRecord, decode_key_record
+from schemas.keys import TICK_KEY, DestroyedKey, KeyRecord, decode_key_record
 from schemas.wire import WireError
 
 _log = structlog.get_logger(__name__)
@@ -130,6 +130,9 @@ class WorkerKeys:
             return
         self._on_record(record)
         self._held.take(record)
+        if isinstance(record, DestroyedKey) and self._following is not None:
+            owner = conversation_key(record.tenant_id, record.conversation_id)
+            _log.info("keys_destroyed", conversation=owner)
 
     # -- what the agents ask ----------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ class KeyFolder:
         _sync(path.parent)
         return True
 
-    def keys(self) -> Iterator[WrappedKey]:
+    def every(self) -> Iterator[WrappedKey]:
         """Every wrapped data key there is."""
         for path in sorted((self.folder / _KEYS).glob("*/[!~]*")):
             yield from self.find(f"{path.parent.name}/{path.name}")

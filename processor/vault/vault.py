@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import Protocol, final
 
-from processor.vault.errors import KeyDestroyedError, KeysAwayError
+from processor.vault.errors import KeyDestroyedError, KeysAwayError, SealedBytesError
 from processor.vault.sealed import (
     DataKey,
     Kind,
@@ -121,11 +121,14 @@ class Vault:
         return held
 
     def _unwrapped(self, tenant_id: str, owner: str, key_id: bytes) -> DataKey:
-        for each in self._wrapped.find(owner):
+        found = self._wrapped.find(owner)
+        for each in found:
             if bytes.fromhex(each.key_id) == key_id:
                 wrapped = Wrapped(each.tenant_key, bytes.fromhex(each.wrapped))
                 break
         else:
+            if found:  # a key is kept before anything is sealed with it
+                raise SealedBytesError(f"{owner}: {key_id.hex()} is none of its data keys")
             raise KeysAwayError(f"{owner}: its data key {key_id.hex()} is not there")
         secret = self._tenant_keys.unwrap(tenant_id, _context(owner, key_id), wrapped)
         key = DataKey(owner, key_id, secret)
