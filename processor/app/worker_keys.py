@@ -142,7 +142,7 @@ class WorkerKeys:
 
     def can_be_asked(self, tenant_id: str, conversation_id: str) -> bool:
         """Whether its key is at hand, if it has one; nothing is waited for."""
-        if not self._held.find(conversation_key(tenant_id, conversation_id)):
+        if not self._held.has(conversation_key(tenant_id, conversation_id)):
             return True
         try:
             self.vault.data_key(tenant_id, conversation_id)
@@ -158,9 +158,9 @@ class WorkerKeys:
         Waits for a key that is away. Raises EpochEnded.
         """
         owner = conversation_key(tenant_id, conversation_id)
-        if not (self._held.find(owner) or self._held.is_destroyed(owner)):
+        if not (self._held.has(owner) or self._held.is_destroyed(owner)):
             await self._catch_up(partition)
-            while not (self._held.find(owner) or self._held.is_destroyed(owner)):
+            while not (self._held.has(owner) or self._held.is_destroyed(owner)):
                 new = await self._patiently(
                     partition, owner, lambda: self.vault.new_key(tenant_id, conversation_id)
                 )

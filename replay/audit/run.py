@@ -45,6 +45,7 @@ from replay.audit.rows import (
 from replay.divergence import Divergence
 from replay.errors import StoreError
 from replay.opened import compare_segments, opened
+from replay.sealing import stored_log
 from replay.store_file import first_line
 
 BATCH_EVENTS = 5_000
@@ -260,9 +261,10 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
 
 def _placed(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> dict[Key, list[int]]:
     """The events of conversations whose places in Kafka a worker noted when it folded them."""
+    log = stored_log(connection) or "log"  # a place has the hash of what is stored
     rows = connection.execute(
         "SELECT tenant_id, conversation_id, list(sequence) FROM places "
-        "JOIN log USING (tenant_id, conversation_id, sequence, record_hash) "
+        f"JOIN {log} USING (tenant_id, conversation_id, sequence, record_hash) "
         "WHERE (tenant_id, conversation_id) IN (SELECT (unnest(?), unnest(?))) GROUP BY ALL",
         [[key[0] for key in keys], [key[1] for key in keys]],
     ).fetchall()

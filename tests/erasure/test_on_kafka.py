@@ -17,7 +17,6 @@ from typing import Any
 
 import orjson
 import pytest
-from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
@@ -29,6 +28,7 @@ from schemas.keys import TICK_KEY
 from tests.archive.archives import delete_before, send
 from tests.erasure.sites import CANARY, found_in, standfast, statement, told
 from tests.kafka.cluster import Kafka
+from tests.kafka.fixtures import delete_topics
 from tests.kafka.software import ROOT, missing
 from tests.pipeline.workers import read, running_worker, say, stop, wait_until_done
 
@@ -268,6 +268,7 @@ def forget(story: Story) -> None:
     disk = story.cluster.folder
     wait_for(lambda: not found_in(CANARY, disk))
     wait_for(lambda: not found_in(story.seen["wrapped text"], *story.on_disk(KEYS)))
+    rotate(story)
     away = story.key_file.with_name("away")
     story.key_file.rename(away)
     (story.folder / "second").mkdir()
@@ -284,7 +285,41 @@ def forget(story: Story) -> None:
     audit = ("replay", "audit", "--db", story.archive, "--key-file", story.key_file)
     story.seen["audit"] = standfast(*audit)
     story.seen["near after"] = story.state("near")
+    restore(story)
     wait_for(lambda: not found_in(CANARY, disk, story.folder))
+
+
+def rotate(story: Story) -> None:
+    """Data keys are wrapped with a new key of the tenant, and the old one is taken away."""
+    assert standfast("keys", "create", story.key_file, "--id", "k2").returncode == 0
+    keys = ("--key-file", story.key_file, "--json")
+    rewrap = ("keys", "rewrap", "--bootstrap", story.bootstrap, *keys)
+    story.seen["rewrapped"] = [orjson.loads(standfast(*rewrap).stdout) for _ in range(2)]
+    _, second = story.key_file.read_text().splitlines()
+    story.key_file.write_text(second + "\n")
+
+
+def restore(story: Story) -> None:
+    """The brokers lose everything, and get back what the archive has."""
+    asyncio.run(delete_topics(story.bootstrap))
+    where = ("--bootstrap", story.bootstrap, "--replication", 1, "--erasure-window", 2)
+    made = standfast("topics", "create", *where, "--partitions", PARTITIONS)
+    assert made.returncode == 0, made.stdout
+    back = ("archive", "restore", "--bootstrap", story.bootstrap, "--db", story.archive)
+    restored = standfast(*back, "--key-file", story.key_file)
+    assert restored.returncode == 0, restored.stderr
+    with story.work("third") as worker:
+        say(story.bootstrap, [statement("told", 63, NEAR, operations=[])], PARTITIONS)
+        story.done()
+        assert stop(worker) == 0
+    story.seen["letters after restore"] = letters(story.bootstrap, b"erased")
+    db = ("--db", story.folder / "third" / "worker.duckdb", "--tenant", "acme")
+    keys = {
+        "STANDFAST_KEY_FILE": str(story.key_file),
+        "STANDFAST_WRAPPED_KEYS": f"{story.archive}.keys",
+    }
+    state = standfast("state", *db, "--conversation", "near", "--json", **keys)
+    story.seen["near restored"] = state.stdout
 
 
 def test_topics_have_to_lose_what_is_in_the_clear(story: Story) -> None:
@@ -356,13 +391,12 @@ def test_a_key_file_that_is_away_is_waited_for(story: Story) -> None:
     assert not [line for line in said if line["event"] == "dead_letter"]
 
 
-def test_the_broker_deletes_up_to_an_offset(story: Story) -> None:
-    """What the story calls retention took the topics' records, and the log kept all of its own."""
-    for topic in (UTTERANCES, DEAD_LETTERS):
-        place = TopicPartition(topic, partition_of(TOLD, PARTITIONS))
-        assert not [
-            r
-            for r in read(story.bootstrap, topic, PARTITIONS)
-            if r.partition == place[1] and r.key == TOLD
-        ]
-    assert len([r for r in read(story.bootstrap, OPERATIONS, PARTITIONS) if r.key == TOLD]) == 15
+def test_data_keys_are_wrapped_anew(story: Story) -> None:
+    """All data keys get the tenant's newest key once, and the older one is not needed any more."""
+    assert story.seen["rewrapped"] == [{"rewrapped": 1}, {"rewrapped": 0}]
+
+
+def test_a_sealed_archive_is_restored(story: Story) -> None:
+    """With the wrapped keys beside it: the neighbour is as it was, and the erased id is closed."""
+    assert story.seen["near restored"] == story.seen["near after"]
+    assert TOLD in [letter.key for letter in story.seen["letters after restore"]]
