@@ -97,6 +97,7 @@ bench: setup kafka ## run the measurements; ARGS goes to pytest
 	$(BIN)/python -m tests.benchmarks.evidence
 	$(BIN)/python -m tests.benchmarks.pipeline
 	$(BIN)/python -m tests.benchmarks.replay
+	$(BIN)/python -m tests.benchmarks.sealing
 
 lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/ruff check .

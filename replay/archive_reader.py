@@ -9,12 +9,17 @@ from typing import Self, final
 
 import duckdb
 
-from replay.archive_batch import ArchivedMessage, message_of_row
+from processor.vault.errors import KeyDestroyedError, SealedBytesError
+from processor.vault.sealed import Kind, is_sealed
+from replay.archive_batch import ArchivedMessage, conversation_of, message_of_row
 from replay.errors import StoreError
-from replay.store_file import connect, first_line
+from replay.opened import opened
+from replay.sealing import vault_for
+from replay.store_file import first_line
 
 MEMORY_LIMIT = "256MB"
 PAGE_MESSAGES = 200
+OPERATIONS = "operations"
 
 _MESSAGES = """
 SELECT topic, partition, "offset", timestamp_ms, key, headers, value
@@ -35,11 +40,13 @@ class ArchiveReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._connection = connect(path, read_only=True)
+        self._vault = vault_for(path)
+        self._connection = opened(path)
         tables = {name for (name,) in self._connection.execute("SHOW TABLES").fetchall()}
         if "messages" not in tables:
             self._connection.close()
             raise StoreError(f"{path}: not an archive; standfast archive makes one")
+        self.is_sealed = "opened_messages" in tables
         self._connection.execute("SET threads = 1")  # rows then come in the order of their writing
         self._connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
 
@@ -74,9 +81,12 @@ class ArchiveReader:
         for partition in self.partitions(topic):
             last = -1
             try:
-                result = self._connection.execute(_MESSAGES, [topic, partition])
+                is_opened = self.is_sealed and topic != OPERATIONS  # the log stays sealed
+                table = "opened_messages" if is_opened else "messages"
+                query = _MESSAGES.replace("messages", table)
+                result = self._connection.execute(query, [topic, partition])
                 while rows := result.fetchmany(PAGE_MESSAGES):
-                    page = [message_of_row(row) for row in rows]
+                    page = [self._opened(message_of_row(row)) for row in rows]
                     for message in page:
                         if message.offset <= last:
                             place = f"{topic}/{partition}"
@@ -85,6 +95,21 @@ class ArchiveReader:
                     yield page
             except duckdb.Error as error:
                 raise self._unreadable(error) from error
+
+    def _opened(self, message: ArchivedMessage) -> ArchivedMessage:
+        """The message with what its headers say, where the archive has that sealed."""
+        ids = conversation_of(message.key)
+        if self._vault is None or ids[0] is None or ids[1] is None:
+            return message
+        headers = []
+        for name, said in message.headers:
+            if said is not None and is_sealed(said):
+                try:
+                    said = self._vault.open(Kind.MESSAGE, ids[0], ids[1], said)
+                except (KeyDestroyedError, SealedBytesError):
+                    said = None
+            headers.append((name, said))
+        return message._replace(headers=tuple(headers))
 
     def _unreadable(self, error: duckdb.Error) -> StoreError:
         return StoreError(f"{self.path}: cannot read: {first_line(error)}")

@@ -12,7 +12,10 @@ import duckdb
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import SNAPSHOT_FORMAT, Capture, capture, encode
 from processor.engine.snapshot_delta import DELTA_FORMAT, delta, mark_of
+from processor.vault.sealed import DataKey, Kind, is_sealed
+from processor.vault.vault import Vault
 from replay.memory_limit import BATCH_BYTES_MAX, Amount
+from replay.sealing import ERASED_TYPE, seal_derived, seal_text
 from replay.snapshots import has_deltas, is_delta_due, is_snapshot_due
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
@@ -40,20 +43,32 @@ def record_hash(stored: bytes) -> str:
 
 @final
 class Batch:
-    """Rows that wait to be written, column by column."""
+    """Rows that wait to be written, column by column; sealed as they come if there is a vault.
 
-    def __init__(self) -> None:
+    Everything that adds rows raises KeysAwayError and KeyDestroyedError.
+    """
+
+    def __init__(self, vault: Vault | None = None) -> None:
+        self._vault = vault
         self._log: list[list[object]] = [[] for _ in range(13)]
         self._derived: list[list[object]] = [[] for _ in range(8)]
         self._snapshots: list[list[object]] = [[] for _ in range(9)]
         self._places: list[list[object]] = [[] for _ in range(6)]
-        self._captured: list[tuple[tuple[object, ...], Capture | bytes]] = []
+        self._captured: list[tuple[tuple[object, ...], Capture | bytes, DataKey | None]] = []
         self._keys: set[str] = set()
+        self._erased: list[tuple[str, str, int]] = []
         self._positions: dict[int, Position] = {}
         self._bytes = {"log": 0, "derived": 0, "snapshots": 0}
 
     def add_log(self, conversation: Conversation, event: LogEvent, stored: bytes) -> None:
-        """An event that was folded just now, and its canonical bytes."""
+        """An event that was folded just now, and its bytes: canonical, or sealed already."""
+        digest, state_digest = conversation.digest, conversation.state_digest()
+        if self._vault is not None and event.type != ERASED_TYPE:
+            ids = (event.tenant_id, event.conversation_id)
+            if not is_sealed(stored):
+                stored = self._vault.seal(Kind.EVENT, *ids, stored)
+            digest = seal_text(self._vault, ids, digest)
+            state_digest = seal_text(self._vault, ids, state_digest)
         row = (
             event.tenant_id,
             event.conversation_id,
@@ -64,8 +79,8 @@ class Batch:
             event.speaker,
             event.at,
             event.rules_version,
-            conversation.digest,
-            conversation.state_digest(),
+            digest,
+            state_digest,
             record_hash(stored),
             stored,
         )
@@ -75,7 +90,7 @@ class Batch:
 
     def add_derived(self, event: DerivedEvent, place: int) -> None:
         """A derived event; `place` counts those of the same log event before it."""
-        data = canonical_bytes(event).decode()
+        data = self._sealed_data(event)
         row = (
             event.tenant_id,
             event.conversation_id,
@@ -88,6 +103,12 @@ class Batch:
         )
         _add(self._derived, row)
         self._bytes["derived"] += len(data)
+
+    def _sealed_data(self, event: DerivedEvent) -> str:
+        written = canonical_bytes(event)
+        if self._vault is None:
+            return written.decode()
+        return seal_derived(self._vault, (event.tenant_id, event.conversation_id), written)
 
     def add_snapshot_if_due(self, conversation: Conversation) -> bool:
         """The conversation as it is now, or what changed since the last time; whether it was due.
@@ -113,16 +134,31 @@ class Batch:
             conversation.sequence,
             conversation.turn,
             kind,
-            conversation.state_digest(),
+            self._sealed_digest(conversation),
         )
-        self._captured.append((row, captured))
+        self._captured.append((row, captured, self._data_key(conversation)))
+
+    def _sealed_digest(self, conversation: Conversation) -> str:
+        digest = conversation.state_digest()
+        if self._vault is None or conversation.is_erased:
+            return digest
+        ids = (conversation.tenant_id, conversation.conversation_id)
+        return seal_text(self._vault, ids, digest)
+
+    def _data_key(self, conversation: Conversation) -> DataKey | None:
+        """The key for what is encoded later, when it may not be had."""
+        if self._vault is None or conversation.is_erased:
+            return None
+        return self._vault.data_key(conversation.tenant_id, conversation.conversation_id)
 
     def encode(self) -> None:
         """Turn what was captured for snapshots into bytes: the part that takes long."""
         captured, self._captured = self._captured, []
-        for row, each in captured:
+        for row, each, key in captured:
             stored = each if isinstance(each, bytes) else encode(each)
             dumped = zlib.compress(stored, COMPRESSION_LEVEL)
+            if key is not None:
+                dumped = key.seal(Kind.SNAPSHOT, dumped)
             bytes_hash = hashlib.sha256(dumped).hexdigest()
             _add(self._snapshots, (*row, len(dumped), bytes_hash, dumped))
             self._bytes["snapshots"] += len(dumped)
@@ -130,6 +166,10 @@ class Batch:
     def add_place(self, event: LogEvent, position: Position) -> None:
         """Where an event stands in Kafka: right before the position."""
         _add(self._places, (*position, event.tenant_id, event.conversation_id, event.sequence))
+
+    def drop(self, tenant_id: str, conversation_id: str, next_offset: int) -> None:
+        """A worker's store keeps of a conversation only that it was erased, by the event there."""
+        self._erased.append((tenant_id, conversation_id, next_offset))
 
     @property
     def bytes(self) -> int:
@@ -171,8 +211,33 @@ class Batch:
         ):
             if columns[0]:
                 insert(connection, table, columns)
+        for erased in self._erased:
+            _drop(connection, *erased)
         for position in self._positions.values():
             note_position(connection, position)
+
+
+def _drop(
+    connection: duckdb.DuckDBPyConnection, tenant_id: str, conversation_id: str, next_offset: int
+) -> None:
+    own = "tenant_id = ? AND conversation_id = ?"
+    for table, but in (
+        ("log", f"AND type <> '{ERASED_TYPE}'"),
+        ("derived", ""),
+        ("snapshots", ""),
+        ("places", f"AND next_offset < {next_offset:d}"),
+    ):
+        connection.execute(
+            f"DELETE FROM {physical(connection, table)} WHERE {own} {but}",
+            [tenant_id, conversation_id],
+        )
+
+
+def physical(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    """The name of the table itself, where a view of sealed rows may have its plain name."""
+    query = "SELECT current_database(), current_schema()"
+    ((database, schema),) = connection.execute(query).fetchall()
+    return f'"{str(database).replace(chr(34), chr(34) * 2)}".{schema}.{table}'
 
 
 def insert(
@@ -186,6 +251,7 @@ def insert(
     A row is left out if the table has one that is equal in the columns `unless_there`.
     """
     unnested = ", ".join("unnest(?)" for _ in columns)
+    table = physical(connection, table)
     if not unless_there:
         connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
         return

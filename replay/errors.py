@@ -13,3 +13,11 @@ class StoreBusyError(StoreError):
 
 class NotKeptError(StoreError):
     """The file is sound and does not reach back that far: it goes on from a shared checkpoint."""
+
+
+class NotSealedError(StoreError):
+    """The file holds what was said in the clear, and was opened to be written sealed."""
+
+
+class KeysNotThereError(StoreError):
+    """The file is sound; the keys that open it cannot be had now."""

@@ -10,8 +10,16 @@ import duckdb
 
 from replay.divergence import Divergence, Where
 from replay.errors import StoreError
+from replay.sealing import add_views, required, vault_for
 from replay.segments import Manifest, described, read_manifest, select_rows
-from replay.store_file import connect, create_statements, first_line, view_statements
+from replay.store_file import (
+    SEALED_FORMAT,
+    connect,
+    create_statements,
+    first_line,
+    is_sealed_store,
+    view_statements,
+)
 
 
 def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConnection:
@@ -20,13 +28,22 @@ def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConne
     Of a folder it has what the manifest names, by default the newest, whatever is published later.
     """
     if not path.is_dir():
-        return connect(path, read_only=True)
+        connection = connect(path, read_only=True)
+        return _unsealed(connection, path) if is_sealed_store(connection) else connection
     manifest = manifest or read_manifest(path)
+    is_archive = "messages" in manifest.exported
+    is_sealed = manifest.store_format == SEALED_FORMAT
+    vault = required(vault_for(path), path) if is_sealed else None
     connection = duckdb.connect()
     try:
         connection.execute("SET TimeZone = 'UTC'")
-        for table, statement in create_statements(is_archive="messages" in manifest.exported):
+        if vault is not None:
+            connection.execute("CREATE SCHEMA stored; USE stored")
+        for table, statement in create_statements(is_archive=is_archive):
             _define(connection, path, manifest, table, statement)
+        if vault is not None:
+            stand_for_tables(connection, "stored.")
+            add_views(connection, vault, "stored.", temporary=False, is_archive=is_archive)
         for statement in view_statements():
             connection.execute(statement)
     except duckdb.Error as error:
@@ -38,6 +55,41 @@ def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConne
 def pinned(path: Path) -> Manifest | None:
     """What a folder holds now, for several connections that are to see the same of it."""
     return read_manifest(path) if path.is_dir() else None
+
+
+def _unsealed(sealed: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyConnection:
+    """A connection of its own with views on a sealed file; cursors of it have them too."""
+    sealed.close()
+    vault = required(vault_for(path), path)
+    connection = duckdb.connect()
+    name = str(path.absolute()).replace("'", "''")
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(f"ATTACH '{name}' AS stored (READ_ONLY)")
+        is_archive = stand_for_tables(connection, "stored.main.")
+        add_views(connection, vault, "stored.main.", temporary=False, is_archive=is_archive)
+        for statement in view_statements():
+            connection.execute(statement)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: cannot open: {first_line(error)}") from error
+    return connection
+
+
+def stand_for_tables(connection: duckdb.DuckDBPyConnection, stored: str) -> bool:
+    """Let every table of a sealed store be found by its name; whether it is an archive's."""
+    connection.execute("USE memory.main")
+    catalog, _, schema = stored.rstrip(".").partition(".")
+    where = f"database_name = '{catalog}'" if schema else f"schema_name = '{catalog}'"
+    found = connection.execute(
+        f"SELECT table_name FROM duckdb_tables() WHERE {where} UNION "
+        f"SELECT view_name FROM duckdb_views() WHERE {where} AND NOT internal"
+    ).fetchall()
+    ours = {table for table, _ in create_statements(is_archive=True)}
+    tables = sorted({name for (name,) in found} & ours)
+    for table in tables:
+        connection.execute(f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM {stored}{table}")
+    return "messages" in tables
 
 
 def _define(

@@ -16,16 +16,16 @@ from replay.errors import StoreError
 from replay.segment_place import LocalFolder
 from replay.segments import (
     GROWING,
-    NOTHING,
     WHOLE,
     Exported,
     manifest_at,
+    nothing,
     put_all,
     write_rows,
     write_whole,
 )
 from replay.segments_kept import replaced, unknown
-from replay.store_file import connect, first_line
+from replay.store_file import SEALED_FORMAT, STORE_FORMAT, connect, first_line, is_sealed_store
 from schemas.wire import canonical_bytes
 
 _LAST = {
@@ -60,7 +60,10 @@ def _export(
     writing: Path,
     now: int,
 ) -> int:
-    before = manifest_at(place, place.path) or NOTHING
+    store_format = SEALED_FORMAT if is_sealed_store(connection) else STORE_FORMAT
+    before = manifest_at(place, place.path) or nothing(store_format)
+    if before.store_format != store_format:
+        raise StoreError(f"{source}: is sealed and {place.path} is not, or the other way round")
     for name in unknown(before, place.names()):
         place.delete(name)
     tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}

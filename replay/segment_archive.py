@@ -27,18 +27,20 @@ from replay.archive_batch import (
     message_of_row,
 )
 from replay.batch import Batch, Position
-from replay.errors import StoreError
+from replay.errors import NotSealedError, StoreError
 from replay.known import KnownConversations
+from replay.opened import stand_for_tables
 from replay.reading import ConversationReader
+from replay.sealing import add_views, required, vault_for
 from replay.segment_place import LocalFolder, SegmentPlace
 from replay.segments import (
     GROWING,
-    NOTHING,
     WHOLE,
     Exported,
     Segment,
     described,
     manifest_at,
+    nothing,
     put_all,
     quoted,
     select_rows,
@@ -46,7 +48,7 @@ from replay.segments import (
     write_whole,
 )
 from replay.segments_kept import crowded, replaced, unknown
-from replay.store_file import STORE_FORMAT, create_statements, first_line
+from replay.store_file import SEALED_FORMAT, STORE_FORMAT, create_statements, first_line
 from schemas.ids import conversation_key
 from schemas.wire import canonical_bytes
 
@@ -74,6 +76,8 @@ class SegmentArchive:
         today: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
+        self.vault = vault_for(path)
+        self._format = STORE_FORMAT if self.vault is None else SEALED_FORMAT
         self._place = place or LocalFolder(path)
         self._clock, self._today = clock, today
         self._waiting_since: float | None = None
@@ -81,7 +85,8 @@ class SegmentArchive:
         self._took = 0.0
         with ExitStack() as stack:
             self._writing = stack.enter_context(LocalFolder(path).writing())
-            self._manifest = manifest_at(self._place, path) or NOTHING
+            self._manifest = manifest_at(self._place, path) or nothing(self._format)
+            self._check_format()
             for name in unknown(self._manifest, self._place.names()):
                 self._place.delete(name)
             self._connection = stack.enter_context(duckdb.connect())
@@ -91,6 +96,16 @@ class SegmentArchive:
             except duckdb.Error as error:
                 raise StoreError(f"{path}: cannot read: {first_line(error)}") from error
             self._stack = stack.pop_all()
+
+    def _check_format(self) -> None:
+        """It goes on with the keys that it was begun with, or without any."""
+        if self._manifest.store_format == self._format:
+            return
+        if self.vault is None:
+            required(None, self.path)
+        raise NotSealedError(
+            f"{self.path}: was begun without a key file; name another, or go without"
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -221,6 +236,8 @@ class SegmentArchive:
         connection.execute("SET threads = 1")
         connection.execute(f"SET memory_limit = '{_MEMORY_LIMIT}'")
         connection.execute("CREATE SCHEMA waiting")
+        if self.vault is not None:
+            connection.execute("CREATE SCHEMA stored")
         connection.execute("USE memory.waiting")
         for _, statement in create_statements(is_archive=True):
             connection.execute(statement)
@@ -230,17 +247,22 @@ class SegmentArchive:
                 chosen = select_rows(found, described(connection, table))
                 connection.execute(f"INSERT INTO {table} {chosen}")
         if not self._locations("store"):
-            connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
+            connection.execute("INSERT INTO store VALUES (?)", [self._format])
         self._define()
 
     def _define(self) -> None:
-        """Let the schema main be what is published now, and what waits."""
+        """Let the schema main be what is published now, and what waits; opened, if it is sealed."""
+        schema = "main" if self.vault is None else "stored"
         for table in (*GROWING, *WHOLE):
             chosen = f"SELECT * FROM memory.waiting.{table}"
             found = self._locations(table) if table in GROWING else []
             if found:
                 chosen += f" UNION ALL {select_rows(found, described(self._connection, table))}"
-            self._connection.execute(f"CREATE OR REPLACE VIEW memory.main.{table} AS {chosen}")
+            self._connection.execute(f"CREATE OR REPLACE VIEW memory.{schema}.{table} AS {chosen}")
+        if self.vault is not None:
+            stand_for_tables(self._connection, "stored.")
+            add_views(self._connection, self.vault, "stored.", temporary=False, is_archive=True)
+            self._connection.execute("USE memory.waiting")
 
     def _locations(self, table: str) -> list[str]:
         return [self._at(each) for each in self._manifest.segments if each.table == table]
@@ -260,6 +282,11 @@ class SegmentStore:
     def __init__(self, archive: SegmentArchive, known: KnownConversations) -> None:
         self._archive = archive
         self._known = known
+        self.vault = archive.vault
+
+    def is_closed(self, tenant_id: str, conversation_id: str) -> bool:
+        """Whether the conversation is erased, as far as its keys say."""
+        return self.vault is not None and self.vault.is_destroyed(tenant_id, conversation_id)
 
     def positions(self, partitions: Sequence[int]) -> dict[int, Position]:
         """Up to where the store has the log of these partitions, as far as it has anything."""

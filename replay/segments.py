@@ -18,10 +18,11 @@ from pydantic import Field, ValidationError
 
 from replay.errors import StoreError
 from replay.segment_place import MANIFEST, LocalFolder, SegmentPlace
-from replay.store_file import STORE_FORMAT
+from replay.store_file import SEALED_FORMAT, STORE_FORMAT
 from schemas.contract import Contract, Count, Digest
 
 PARQUET_FORMAT = 2
+STORE_FORMATS = (STORE_FORMAT, SEALED_FORMAT)
 NOBODY = "_none"
 """Stands for the tenant or day of a message that has none."""
 _PARTS: dict[str, dict[str, str | None]] = {
@@ -82,9 +83,11 @@ class Manifest(Contract):
     retired: tuple[Retired, ...] = ()
 
 
-NOTHING = Manifest(
-    format=PARQUET_FORMAT, store_format=STORE_FORMAT, exports=0, segments=(), exported={}
-)
+def nothing(store_format: int) -> Manifest:
+    """What a folder begins with."""
+    return Manifest(
+        format=PARQUET_FORMAT, store_format=store_format, exports=0, segments=(), exported={}
+    )
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -105,7 +108,7 @@ def manifest_at(place: SegmentPlace, folder: Path) -> Manifest | None:
         manifest = Manifest.model_validate_json(stored)
     except ValidationError as invalid:
         raise StoreError(f"{path}: not a manifest of format {PARQUET_FORMAT}") from invalid
-    if (manifest.format, manifest.store_format) != (PARQUET_FORMAT, STORE_FORMAT):
+    if manifest.format != PARQUET_FORMAT or manifest.store_format not in STORE_FORMATS:
         raise StoreError(f"{path}: written in another format; this is {PARQUET_FORMAT}")
     return manifest
 

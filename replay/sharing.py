@@ -17,11 +17,19 @@ import duckdb
 import orjson
 
 from processor.engine.snapshot import SNAPSHOT_FORMAT
+from processor.vault.errors import KeyDestroyedError, SealedBytesError
+from processor.vault.sealed import Kind, is_sealed
+from processor.vault.vault import Vault
 from replay.batch import COMPRESSION_LEVEL, Position, insert, record_hash
 from replay.errors import StoreError
 from replay.memory_limit import Amount, MemoryLimit
+from replay.sealing import ERASED_TYPE, seal_text
 from schemas.ids import conversation_key
 
+_THERE = f"""AND (NOT standfast_is_erased(tenant_id, conversation_id) OR EXISTS (
+SELECT 1 FROM log WHERE log.tenant_id = places.tenant_id
+AND log.conversation_id = places.conversation_id AND log.type = '{ERASED_TYPE}'))"""
+"""Of a conversation whose keys are destroyed nothing is left, until the log says so too."""
 PAGE_CONVERSATIONS = 64
 """Packed at once; others who need the store wait for no more."""
 TAKEN_IN_BYTES = 4 * 1024 * 1024
@@ -37,6 +45,8 @@ class Packed(NamedTuple):
     sequence: int
     state_digest: str
     payload: bytes
+    is_erased: bool = False
+    """Nothing is left of it but that."""
 
 
 def shareable(
@@ -75,12 +85,18 @@ def ahead(
 
 
 def pack_page(
-    connection: duckdb.DuckDBPyConnection, upto: Position, after: int, last: tuple[str, str]
+    connection: duckdb.DuckDBPyConnection,
+    upto: Position,
+    after: int,
+    last: tuple[str, str],
+    *,
+    is_sealed_store: bool = False,
 ) -> list[Packed]:
     """The next few conversations with events between two offsets, by id. Raises StoreError."""
     keys = connection.execute(
         "SELECT tenant_id, conversation_id, max(sequence) FROM places "
         "WHERE partition = ? AND next_offset <= ? AND (tenant_id, conversation_id) > (?, ?) "
+        f"{_THERE if is_sealed_store else ''} "
         "GROUP BY ALL HAVING max(next_offset) > ? ORDER BY ALL LIMIT ?",
         [upto.partition, upto.next_offset, *last, after, PAGE_CONVERSATIONS],
     ).fetchall()
@@ -153,7 +169,8 @@ def _pack(
     stored = b"" if snapshot is None else snapshot[3]
     told = zlib.compress(orjson.dumps([start, taken, events]), COMPRESSION_LEVEL)
     payload = len(stored).to_bytes(_LENGTH_BYTES) + stored + told
-    return Packed(tenant_id, conversation_id, sequence, log[-1][3], payload)
+    is_erased = len(log) == 1 and orjson.loads(log[0][5])["type"] == ERASED_TYPE
+    return Packed(tenant_id, conversation_id, sequence, log[-1][3], payload, is_erased)
 
 
 @final
@@ -164,10 +181,23 @@ class TakenIn(NamedTuple):
     packed: Packed
 
 
-class _Rows:
-    """Rows for three tables, column by column."""
+def sealed(packed: Packed, vault: Vault) -> Packed:
+    """A conversation for the shared place, where only ciphertext goes.
 
-    def __init__(self) -> None:
+    Its state digest is hashed with the sealed payload, which tells nobody anything.
+    """
+    payload = vault.seal(Kind.CHECKPOINT, *packed[:2], packed.payload)
+    return packed._replace(
+        payload=payload,
+        state_digest=hashlib.sha256(payload + packed.state_digest.encode()).hexdigest(),
+    )
+
+
+class _Rows:
+    """Rows for three tables, column by column; sealed if there is a vault."""
+
+    def __init__(self, vault: Vault | None) -> None:
+        self._vault = vault
         self.log: list[tuple[object, ...]] = []
         self.snapshots: list[tuple[Any, ...]] = []
         self.places: list[tuple[object, ...]] = []
@@ -177,21 +207,46 @@ class _Rows:
         """Unpack a conversation. Raises StoreError."""
         packed = taken.packed
         ids = packed[:2]
+        payload = self._opened(packed)
         try:
-            length = int.from_bytes(packed.payload[:_LENGTH_BYTES])
-            stored = packed.payload[_LENGTH_BYTES : _LENGTH_BYTES + length]
-            told = zlib.decompress(packed.payload[_LENGTH_BYTES + length :])
+            length = int.from_bytes(payload[:_LENGTH_BYTES])
+            stored = payload[_LENGTH_BYTES : _LENGTH_BYTES + length]
+            told = zlib.decompress(payload[_LENGTH_BYTES + length :])
             start, snapshot, events = orjson.loads(told)
-            self.log += _log_rows(ids, start, events)
+            self.log += map(self._sealed_row, _log_rows(ids, start, events))
             if snapshot is not None:
-                bytes_hash = hashlib.sha256(stored).hexdigest()
                 turn, state_digest = snapshot
+                if self._vault is not None:
+                    stored = self._vault.seal(Kind.SNAPSHOT, *ids, stored)
+                    state_digest = seal_text(self._vault, ids, state_digest)
+                bytes_hash = hashlib.sha256(stored).hexdigest()
                 row = (start, turn, SNAPSHOT_FORMAT, state_digest, len(stored), bytes_hash, stored)
                 self.snapshots.append((*ids, *row))
         except (ValueError, TypeError, KeyError, zlib.error) as error:
             raise StoreError(f"{'/'.join(ids)}: what was shared of it cannot be read") from error
         self.places.append((*taken.position, *ids, packed.sequence))
         self.bytes += len(stored) + len(told)
+
+    def _opened(self, packed: Packed) -> bytes:
+        if not is_sealed(packed.payload):
+            return packed.payload
+        name = conversation_key(packed.tenant_id, packed.conversation_id)
+        if self._vault is None:
+            raise StoreError(f"{name}: what was shared of it is sealed, and there is no key file")
+        try:
+            return self._vault.open(Kind.CHECKPOINT, *packed[:2], packed.payload)
+        except SealedBytesError as changed:
+            raise StoreError(f"what was shared cannot be opened: {changed}") from changed
+
+    def _sealed_row(self, row: tuple[Any, ...]) -> tuple[object, ...]:
+        *ids, sequence, turn, kind, utterance, speaker, at, rules, digest, state, _, event = row
+        if self._vault is None or kind == ERASED_TYPE:
+            return row
+        own = (ids[0], ids[1])
+        stored = self._vault.seal(Kind.EVENT, *own, event)
+        digests = [seal_text(self._vault, own, each) for each in (digest, state)]
+        said = (sequence, turn, kind, utterance, speaker, at, rules)
+        return (*own, *said, *digests, record_hash(stored), stored)
 
 
 def _log_rows(
@@ -217,19 +272,25 @@ def _log_rows(
 
 
 def take_in(
-    connection: duckdb.DuckDBPyConnection, conversations: Iterable[TakenIn], memory: MemoryLimit
+    connection: duckdb.DuckDBPyConnection,
+    conversations: Iterable[TakenIn],
+    memory: MemoryLimit,
+    vault: Vault | None = None,
 ) -> Iterator[str]:
     """Add conversations to a store, but for what it has already; their keys, one after the other.
 
-    Raises StoreError.
+    One that is erased meanwhile is passed over. Raises StoreError, and KeysAwayError.
     """
-    rows = _Rows()
+    rows = _Rows(vault)
     for taken in conversations:
-        rows.add(taken)
+        try:
+            rows.add(taken)
+        except KeyDestroyedError:
+            continue
         yield conversation_key(taken.packed.tenant_id, taken.packed.conversation_id)
         if rows.bytes >= TAKEN_IN_BYTES:
             _insert_new(connection, rows, memory)
-            rows = _Rows()
+            rows = _Rows(vault)
     _insert_new(connection, rows, memory)
 
 

@@ -17,14 +17,24 @@ import duckdb
 
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
+from processor.vault.vault import Vault
 from replay import sharing
-from replay.batch import Batch, Position, note_position
-from replay.errors import StoreError
+from replay.batch import Batch, Position, note_position, physical
+from replay.errors import NotSealedError, StoreError
 from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
 from replay.opened import opened
 from replay.reading import ConversationReader
-from replay.store_file import Watch, connect, first_line
+from replay.sealing import add_views, required, vault_for
+from replay.store_file import (
+    SEALED_FORMAT,
+    STORE_FORMAT,
+    Watch,
+    connect,
+    first_line,
+    is_sealed_store,
+    view_statements,
+)
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import CandidateAppended, LogEvent
@@ -35,17 +45,43 @@ from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
 class Store:
     """One open DuckDB file, or a folder of segments to be read. Not for two threads at once."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False, vault: Vault | None = None) -> None:
         self.path = path
-        self._connection = opened(path) if read_only else connect(path, read_only=False)
+        self.vault = vault or vault_for(path)
+        self._connection = opened(path) if read_only else self._written(path)
         self._watch = None if read_only else Watch(path)
-        self._batch = Batch()
+        self._batch = Batch(self.vault)
         try:
             self._memory = None if read_only else MemoryLimit(self._connection)
             self._known = None if read_only else KnownConversations(self._connection)
+            if not read_only:
+                self._show_opened(self._connection)
         except duckdb.Error as error:
             self.close()
             raise StoreError(f"{path}: cannot read: {first_line(error)}") from error
+
+    def _written(self, path: Path) -> duckdb.DuckDBPyConnection:
+        """The file, to be written: with the keys that it was begun with, or without any."""
+        wanted = STORE_FORMAT if self.vault is None else SEALED_FORMAT
+        connection = connect(path, read_only=False, new_format=wanted)
+        is_sealed = is_sealed_store(connection)
+        if is_sealed == (self.vault is not None):
+            return connection
+        connection.close()
+        if is_sealed:
+            required(None, path)
+        raise NotSealedError(f"{path}: was begun without a key file; name another, or go without")
+
+    def _show_opened(self, connection: duckdb.DuckDBPyConnection) -> None:
+        if self.vault is not None:
+            stored = physical(connection, "")
+            add_views(connection, self.vault, stored, temporary=True, is_archive=False)
+            for statement in view_statements():
+                connection.execute(statement.replace(" VIEW ", " TEMP VIEW "))
+
+    def is_closed(self, tenant_id: str, conversation_id: str) -> bool:
+        """Whether the conversation is erased, as far as its keys say."""
+        return self.vault is not None and self.vault.is_destroyed(tenant_id, conversation_id)
 
     def __enter__(self) -> Self:
         return self
@@ -91,7 +127,7 @@ class Store:
             return
         self._batch.encode()
         self.transact(self._batch.write, self._batch.amounts())
-        self._batch = Batch()
+        self._batch = Batch(self.vault)
 
     def transact(
         self, work: Callable[[duckdb.DuckDBPyConnection], None], amounts: Sequence[Amount]
@@ -144,7 +180,12 @@ class Store:
 
         Raises StoreError if something of it was altered.
         """
-        return sharing.pack_page(self._connection, upto, after, last)
+        page = sharing.pack_page(
+            self._connection, upto, after, last, is_sealed_store=self.vault is not None
+        )
+        if self.vault is None:
+            return page
+        return [each if each.is_erased else sharing.sealed(each, self.vault) for each in page]
 
     def conversation_count(self, upto: Position) -> int:
         """How many conversations of the partition have events before the position."""
@@ -166,7 +207,7 @@ class Store:
         connection = self._connection
         connection.begin()
         try:
-            for key in sharing.take_in(connection, conversations, self._memory):
+            for key in sharing.take_in(connection, conversations, self._memory, self.vault):
                 self._known.add(key)
             note_position(connection, position)
             connection.commit()
@@ -256,7 +297,9 @@ class Store:
 
     def beside(self) -> duckdb.DuckDBPyConnection:
         """A connection for another thread, which sees what was written when it asks."""
-        return self._connection.cursor()
+        beside = self._connection.cursor()
+        self._show_opened(beside)
+        return beside
 
     def may_have(self, tenant_id: str, conversation_id: str) -> bool:
         """False if it certainly has no event of the conversation; asks no disk."""

@@ -13,9 +13,12 @@ from typing import final
 
 import duckdb
 
-from replay.errors import StoreBusyError, StoreError
+from processor.vault.errors import KeysAwayError
+from replay.errors import KeysNotThereError, StoreBusyError, StoreError
 
 STORE_FORMAT = 5
+SEALED_FORMAT = 6
+"""Of a store whose rows are sealed: the same tables, which say little without the keys."""
 _LOCKED = "Could not set lock on file"
 """How DuckDB says that another process has the file open."""
 _TABLE = re.compile(r"CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\);", re.DOTALL)
@@ -23,8 +26,13 @@ _VIEW = "CREATE OR REPLACE VIEW"
 _COLUMN = re.compile(r"^ +(\w+) ([\w ]+) NOT NULL", re.MULTILINE)
 
 
-def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """Open the file, made first if need be, and make sure that it is a store of this format."""
+def connect(
+    path: Path, *, read_only: bool, new_format: int = STORE_FORMAT
+) -> duckdb.DuckDBPyConnection:
+    """Open the file, made first if need be, and make sure that it is a store of this format.
+
+    What is sealed in it is read as it stands there.
+    """
     try:
         os.fsencode(path).decode()
         found = path.stat()
@@ -41,7 +49,7 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     if found is not None and found.st_size and not _is_duckdb(path):
         raise StoreError(f"{path}: not a standfast store")
     if not read_only and (found is None or found.st_size == 0):
-        _create(path)
+        _create(path, new_format)
     try:
         connection = _open(path, read_only=read_only)
     except duckdb.Error as error:
@@ -67,8 +75,18 @@ def _is_duckdb(path: Path) -> bool:
 
 
 def first_line(error: duckdb.Error) -> str:
-    """What DuckDB says is wrong, without its advice."""
+    """What DuckDB says is wrong, without its advice; what a vault says, without DuckDB's."""
+    _, is_away, problem = str(error).partition(f"{KeysAwayError.__name__}: ")
+    if is_away:
+        return problem.strip().splitlines()[0]
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def unreadable(path: Path, error: duckdb.Error) -> StoreError:
+    """Why something of a store was not read: it is damaged, or its keys are away."""
+    if f"{KeysAwayError.__name__}: " in str(error):
+        return KeysNotThereError(f"{path}: {first_line(error)}")
+    return StoreError(f"{path}: cannot read: {first_line(error)}")
 
 
 @final
@@ -106,7 +124,7 @@ def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _create(path: Path) -> None:
+def _create(path: Path, new_format: int) -> None:
     """Make an empty store, under another name until it is whole: no failure leaves half of one."""
     try:
         with tempfile.TemporaryDirectory(prefix=".standfast-", dir=path.parent) as folder:
@@ -115,7 +133,7 @@ def _create(path: Path) -> None:
                 connection.begin()
                 connection.execute(_schema())
                 connection.execute(_sql("views"))
-                connection.execute("INSERT INTO store VALUES (?)", [STORE_FORMAT])
+                connection.execute("INSERT INTO store VALUES (?)", [new_format])
                 connection.commit()
                 connection.execute("CHECKPOINT")  # closing does the same, but hides its failure
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a store that is gone
@@ -131,7 +149,7 @@ def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> N
     if "store" not in tables:
         raise StoreError(f"{path}: not a standfast store")
     row = connection.execute("SELECT format FROM store").fetchone()
-    if row is None or row[0] != STORE_FORMAT:
+    if row is None or row[0] not in (STORE_FORMAT, SEALED_FORMAT):
         raise StoreError(f"{path}: written in another store format; this is {STORE_FORMAT}")
     for table, columns in _columns().items():
         if table not in tables:
@@ -139,6 +157,12 @@ def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> N
         described = connection.execute(f"DESCRIBE {table}").fetchall()
         if [(name, kind) for name, kind, *_ in described] != columns:
             raise StoreError(f"{path}: damaged: table {table} has other columns")
+
+
+def is_sealed_store(connection: duckdb.DuckDBPyConnection, stored: str = "") -> bool:
+    """Whether the rows of the store are sealed; `stored` stands before the names of tables."""
+    ((found,),) = connection.execute(f"SELECT format FROM {stored}store").fetchall()
+    return bool(found == SEALED_FORMAT)
 
 
 def create_statements(*, is_archive: bool) -> list[tuple[str, str]]:

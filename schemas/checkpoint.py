@@ -60,13 +60,13 @@ Head: TypeAlias = SharedConversation | Forgotten | Marker
 _HEAD: TypeAdapter[Head] = TypeAdapter(Annotated[Head, Field(discriminator="type")])
 
 
-def seal(head: Head, payload: bytes = b"") -> bytes:
+def record_bytes(head: Head, payload: bytes = b"") -> bytes:
     """The bytes of a record."""
     body = canonical_bytes(head) + b"\n" + payload
     return hashlib.sha256(body).hexdigest().encode() + b"\n" + body
 
 
-def unseal(stored: bytes) -> tuple[Head, bytes]:
+def read_record(stored: bytes) -> tuple[Head, bytes]:
     """Head and payload of a record. Raises WireError."""
     digest, _, body = stored.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:

@@ -210,6 +210,7 @@ class Readiness(Contract):
 
     `assigned`: the group gave it its partitions, perhaps none. `recovered`: they are folded up to
     their ends at assignment. `endpoint`: the model answered last time, or none is configured.
+    `keys`: nothing waits for a key that is away.
     """
 
     ready: bool
@@ -217,6 +218,7 @@ class Readiness(Contract):
     recovered: bool
     store_open: bool
     endpoint: bool
+    keys: bool = True
 
 
 Query = TypeVar("Query", bound=Contract)

@@ -167,7 +167,11 @@ class ConversationSetUp(_LogEvent):
 
 
 class ConversationErased(_LogEvent):
-    """The conversation's key was destroyed; nothing follows."""
+    """The conversation's key was destroyed; nothing follows, and nothing was before.
+
+    It is folded into an empty conversation whatever its sequence and the sequences before it: who
+    can open those and who cannot come to the same state.
+    """
 
     type: Literal["standfast.conversation_erased.v1"]
 

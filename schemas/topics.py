@@ -52,7 +52,9 @@ class Payload(StrEnum):
     ORIGINAL_BYTES = "original_bytes"
     """The value of another message as it was, with the reason in the headers."""
     CHECKPOINT = "checkpoint"
-    """A sealed head and a conversation as stores keep it, or a marker; see `schemas.checkpoint`."""
+    """A head and a conversation as stores keep it, or a marker; see `schemas.checkpoint`."""
+    DATA_KEY = "data_key"
+    """A wrapped data key, or that those of a conversation were destroyed; see `schemas.keys`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,19 @@ TOPICS = (
         reads=True,
         writes=True,
         key_pattern=f"{KEY_PATTERN}|^marker$",
+    ),
+    Topic(
+        name="keys",
+        address="keys",
+        summary="The wrapped data keys of conversations, where what they say is kept sealed.",
+        payload=Payload.DATA_KEY,
+        carries=(),
+        cleanup=Cleanup.COMPACT,
+        retention_ms=None,
+        message_bytes_max=_MEBIBYTE,
+        reads=True,
+        writes=True,
+        key_pattern=f"{KEY_PATTERN.rstrip('$')}(#[0-9a-f]{{32}})?$|^tick$",
     ),
     Topic(
         name="dead-letters",

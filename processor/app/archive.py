@@ -15,9 +15,11 @@ from typing import Any, NamedTuple, final
 from aiokafka import TopicPartition
 from aiokafka.errors import OffsetOutOfRangeError
 
+from processor.app.archive_keys import MessageSealer
 from processor.app.archive_thread import ArchiveThread
 from processor.app.errors import BrokerError
 from processor.app.fetched import BatchProblem, problem_of
+from processor.app.messages import KEYS
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import POLL_MS, message_of, our_partitions, paused_reader
 from replay.archive_batch import (
@@ -81,6 +83,7 @@ class Copier:
         stopped: asyncio.Event,
         on_gap: Callable[[Gap], None] = lambda _: None,
         on_copied: Callable[[int], None] = lambda _: None,
+        sealer: MessageSealer | None = None,
     ) -> None:
         self.copied = 0
         self.gaps: list[Gap] = []
@@ -89,6 +92,7 @@ class Copier:
         self._stopped = stopped
         self._on_gap = on_gap
         self._on_copied = on_copied
+        self._sealer = sealer
         self._reached: dict[Place, CopiedTo] = {}
         self._next: dict[Place, int] = {}
         self._expected: dict[Place, str] = {}
@@ -114,7 +118,7 @@ class Copier:
         self._reached = await self._archive.copied()
         self._ends.clear()
         while not self._stopped.is_set():
-            places = await our_partitions(self._settings)
+            places = await _copied_partitions(self._settings)
             if not places:
                 raise BrokerError(
                     f"{self._settings.bootstrap}: there is no topic of the pipeline; "
@@ -189,7 +193,10 @@ class Copier:
                 if unread is not None:
                     where = f"{record.topic}/{record.partition} at {record.offset}"
                     raise BrokerError(f"{self._settings.bootstrap}: {where}: {unread}")
-                self._take(message_of(record))
+                message = message_of(record)
+                if self._sealer is not None:
+                    message = await self._sealer.sealed(message)
+                self._take(message)
                 if self._batch.is_full():
                     await self._write()
         if time.monotonic() - self._written_at > WRITE_SECONDS_MAX:
@@ -201,7 +208,7 @@ class Copier:
         expected = self._expected.pop(place, None)
         self._next[place] = message.offset + 1
         if expected is not None and message.offset == following:
-            if message_hash(message) != expected:
+            if message_hash(message) != expected and not self._was_erased(message):
                 raise self._refusal(place, f"another message is at offset {message.offset}")
             return
         if expected is not None:
@@ -209,6 +216,10 @@ class Copier:
         if message.offset > following and not _is_compacted(message.topic):
             self._lost(Gap(message.topic, message.partition, following, message.offset, EMPTY))
         self._batch.add(message)
+
+    def _was_erased(self, message: ArchivedMessage) -> bool:
+        """Whether it was sealed with a key that is destroyed: nobody can make the same bytes."""
+        return self._sealer is not None and self._sealer.is_closed(message)
 
     def _lost(self, gap: Gap) -> None:
         self._batch.add_gap(gap)
@@ -234,9 +245,14 @@ class Copier:
 
     async def _are_others(self, places: Collection[TopicPartition]) -> bool:
         try:
-            return not set(places).issuperset(await our_partitions(self._settings))
+            return not set(places).issuperset(await _copied_partitions(self._settings))
         except BrokerError:
             return False  # reading waits for the brokers too; it looks again
+
+
+async def _copied_partitions(settings: KafkaSettings) -> list[TopicPartition]:
+    """Every partition but those of the wrapped data keys, which must not lie in a store."""
+    return [place for place in await our_partitions(settings) if place.topic != KEYS]
 
 
 def _is_compacted(name: str) -> bool:

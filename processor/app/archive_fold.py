@@ -12,13 +12,21 @@ from typing import final
 
 from processor.app.live import LiveConversations
 from processor.app.messages import OPERATIONS, Delivered
-from processor.app.reduce_agent import PartitionStopped, newer_at, read_log_event
+from processor.app.reduce_agent import (
+    PartitionStopped,
+    newer_at,
+    read_log_event,
+    sealed_without_keys,
+)
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
+from processor.vault.errors import KeyDestroyedError, SealedBytesError
+from processor.vault.sealed import Kind, is_sealed
 from replay.archive import Archive
-from replay.archive_batch import PAGE_MESSAGES, ArchivedMessage
+from replay.archive_batch import PAGE_MESSAGES, ArchivedMessage, conversation_of
 from replay.batch import Batch, Position, record_hash
 from replay.segment_archive import SegmentArchive
+from schemas.log import ConversationErased
 from schemas.wire import canonical_bytes
 
 RECORDS_MAX = 100_000
@@ -65,7 +73,7 @@ class ArchiveFold:
 
     def fold(self, messages: Iterable[ArchivedMessage]) -> None:
         """Fold what was copied just now, in the order of its offsets."""
-        batch = Batch()
+        batch = Batch(self._store.vault)
         for message in messages:
             partition = message.partition
             if partition in self._stopped or message.offset < self._next.get(partition, 0):
@@ -81,14 +89,17 @@ class ArchiveFold:
             batch.reach(Position(partition, message.offset + 1, hashed))
             if batch.is_full():
                 self._store.write(batch)
-                batch = Batch()
+                batch = Batch(self._store.vault)
         self._store.write(batch)
 
     def _fold(self, message: ArchivedMessage, batch: Batch) -> None:
         place = (message.topic, message.partition, message.offset)
-        delivered = Delivered(*place, message.key, message.value)
-        event = read_log_event(delivered)
-        if event is None:
+        delivered = self._opened(Delivered(*place, message.key, message.value))
+        event = None if delivered is None else read_log_event(delivered)
+        if delivered is None or event is None:
+            return
+        is_end = isinstance(event, ConversationErased)
+        if not is_end and self._store.is_closed(event.tenant_id, event.conversation_id):
             return
         conversation = self._live.get(event.tenant_id, event.conversation_id)
         derived = reduce(conversation, event)
@@ -97,8 +108,26 @@ class ArchiveFold:
                 newer = f"rules version {event.rules_version}"
                 raise PartitionStopped(newer_at(delivered, newer), delivered.partition)
             return
-        batch.add_log(conversation, event, canonical_bytes(event))
+        stored = message.value if is_sealed(message.value or b"") else None
+        batch.add_log(conversation, event, stored or canonical_bytes(event))
         for number, each in enumerate(derived):
             batch.add_derived(each, number)
         batch.add_snapshot_if_due(conversation)
         self._live.hold(conversation)
+
+    def _opened(self, message: Delivered) -> Delivered | None:
+        """The message with what was sealed; None if it is passed over, as every reader does."""
+        if not is_sealed(message.value or b""):
+            return message
+        if self._store.vault is None:
+            raise sealed_without_keys(message)
+        tenant_id, conversation_id = conversation_of(message.key)
+        if tenant_id is None or conversation_id is None:
+            return None
+        try:
+            opened = self._store.vault.open(
+                Kind.EVENT, tenant_id, conversation_id, message.value or b""
+            )
+        except (KeyDestroyedError, SealedBytesError):
+            return None
+        return message._replace(value=opened)

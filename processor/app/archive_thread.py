@@ -12,6 +12,7 @@ import duckdb
 
 from processor.app.archive_fold import ArchiveFold
 from processor.app.messages import OPERATIONS
+from processor.vault.vault import Vault
 from replay.archive import Archive
 from replay.archive_batch import CopiedTo, MessageBatch, Place
 from replay.errors import StoreError
@@ -59,6 +60,11 @@ class ArchiveThread:
     def _close(self) -> None:
         del self._fold  # its temporary file belongs to this thread
         self._archive.__exit__(None, None, None)
+
+    @property
+    def vault(self) -> Vault | None:
+        """What seals the archive; None for one that is kept in the clear."""
+        return self._archive.store.vault
 
     async def copied(self) -> dict[Place, CopiedTo]:
         """Up to where each partition is copied."""

@@ -22,6 +22,7 @@ from processor.app.interpret_agent import InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
+from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
 from replay.alerts import Page, Place, alerts_since
@@ -132,6 +133,7 @@ class ConversationsOfWorker:
     folded: FoldedUtterances
     address: str | None
     peers: frozenset[str]
+    keys: WorkerKeys | None = None
     _asked: dict[asyncio.Future[Any], float] = field(default_factory=dict)
     """What was asked and is not answered, and when."""
 
@@ -143,7 +145,10 @@ class ConversationsOfWorker:
         key = conversation_key(tenant_id, conversation_id).encode()
         partition = self.host.partition_of(key)
         if partition in assignment:
-            return Ours(partition, self.progress.epoch) if assignment[partition] else None
+            can_be_asked = assignment[partition] and (
+                self.keys is None or self.keys.can_be_asked(tenant_id, conversation_id)
+            )
+            return Ours(partition, self.progress.epoch) if can_be_asked else None
         address = _origin(self.host.address_of(partition))
         if address is None or address == self.address or address not in self.peers:
             return None
@@ -205,9 +210,9 @@ class ConversationsOfWorker:
         """What the interpreter makes of it, in its turn."""
 
         async def work() -> Interpreted | None:
-            conversation = await self.store.conversation(
-                utterance.tenant_id, utterance.conversation_id
-            )
+            conversation = await self.store.find(utterance.tenant_id, utterance.conversation_id)
+            if conversation is None:  # erased since it was found
+                return None
             return await self.interpret.read(conversation, utterance)
 
         return self._in_lane(owner, utterance, work)
@@ -256,6 +261,7 @@ class ConversationsOfWorker:
             "recovered": assignment is not None and all(assignment.values()),
             "store_open": self.store.is_open(),
             "endpoint": self.host.endpoint_answers(),
+            "keys": self.keys is None or self.keys.are_there,
         }
         return Readiness(ready=all(told.values()), **told)
 

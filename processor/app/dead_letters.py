@@ -15,6 +15,10 @@ import orjson
 from processor.app.blame import blaming
 from processor.app.interpret import DeadLetterClass
 from processor.app.lines import KEPT_BYTES_MAX, Line, read_lines
+from processor.vault.errors import KeyDestroyedError
+from processor.vault.sealed import Kind
+from processor.vault.vault import Vault
+from replay.archive_batch import conversation_of
 
 
 @final
@@ -40,8 +44,9 @@ class DeadLetterFile:
     Every method raises OSError with the name of the file.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, vault: Vault | None = None) -> None:
         self._path = path
+        self._vault = vault
         self._file: BinaryIO | None = None
         self._known: set[bytes] = set()
 
@@ -60,6 +65,8 @@ class DeadLetterFile:
     def write(self, source: str, letter: DeadLetter) -> None:
         """Append one letter with the bytes it came with, whole or their start and their hash."""
         said = as_json(source, letter)
+        if self._vault is not None:
+            said = sealed(self._vault, said, letter)
         with blaming(str(self._path)):
             if self._file is None:
                 self._file = self._open()
@@ -112,9 +119,54 @@ def as_json(source: str, letter: DeadLetter) -> dict[str, object]:
     return said
 
 
+def sealed(vault: Vault, said: dict[str, object], letter: DeadLetter) -> dict[str, object]:
+    """A letter with what was said sealed; without it, if it is of no conversation.
+
+    Raises KeysAwayError.
+    """
+    told = dict(said)
+    hidden = {
+        name: told.pop(name)
+        for name in ("place", "reason", "original", "original_base64")
+        if name in told
+    }
+    withheld = {"sha256": None, "withheld": True}  # a hash would tell a guess from the truth
+    ids = _conversation_in(letter.line.content)
+    if ids is None or letter.dead_letter_class is DeadLetterClass.ERASED:
+        return told | withheld
+    try:
+        stored = vault.seal(Kind.LETTER, *ids, orjson.dumps(hidden))
+    except KeyDestroyedError:
+        return told | withheld
+    return told | {
+        "tenant_id": ids[0],
+        "conversation_id": ids[1],
+        "sha256": hashlib.sha256(stored).hexdigest(),
+        "sealed": base64.b64encode(stored).decode(),
+    }
+
+
+def _conversation_in(content: bytes | None) -> tuple[str, str] | None:
+    """The conversation that a line names, if it says so legibly."""
+    try:
+        said = orjson.loads(content or b"")
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(said, dict):
+        return None
+    named = (said.get("tenant_id", "default"), said.get("conversation_id"))
+    if not all(isinstance(each, str) for each in named):
+        return None
+    tenant_id, conversation_id = conversation_of("/".join(map(str, named)).encode())
+    if tenant_id is None or conversation_id is None:
+        return None
+    return tenant_id, conversation_id
+
+
 def _key(said: dict[str, object]) -> bytes:
     """What makes two letters the same: where the line stood, and what it was."""
-    named = f"{said.get('source')}\n{said.get('line')}\n{said.get('sha256')}"
+    told = said.get("sha256") or f"{said.get('class')} {said.get('bytes')}"
+    named = f"{said.get('source')}\n{said.get('line')}\n{told}"
     return hashlib.blake2b(named.encode(), digest_size=16).digest()
 
 

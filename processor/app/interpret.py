@@ -40,6 +40,8 @@ class DeadLetterClass(StrEnum):
     WRONG_KEY = "wrong_key"
     WRONG_PARTITION = "wrong_partition"
     NOT_INTERPRETED = "not_interpreted"
+    ERASED = "erased"
+    """Of an erased conversation: the letter has nothing of what was said."""
 
 
 @final
@@ -56,6 +58,9 @@ class Unusable(NamedTuple):
     dead_letter_class: DeadLetterClass
     place: str
     problem: str
+
+
+WAS_ERASED = Unusable(DeadLetterClass.ERASED, "", "the conversation was erased; its id is closed")
 
 
 @final
@@ -105,6 +110,8 @@ def interpret(
     turn of this very utterance that is missing, a statement that can be read now fills its place.
     What is read out of a text is said by whoever said the text: it speaks for nobody else.
     """
+    if conversation.is_erased:
+        return WAS_ERASED
     digest = utterance_digest(utterance)
     known = conversation.utterances.get(utterance.utterance_id)
     if known is not None and known.hex() != digest:

@@ -13,6 +13,7 @@ from typing import Protocol, final
 
 from processor.app.fetched import problem_of
 from processor.app.interpret import (
+    WAS_ERASED,
     AlreadyInLog,
     DeadLetterClass,
     Source,
@@ -26,6 +27,7 @@ from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
 from processor.interpreter.port import Interpreted, Interpreter, Unreadable
+from processor.vault.errors import KeyDestroyedError
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
 from schemas.utterance import Utterance
@@ -41,10 +43,13 @@ class Log(Protocol):
     async def conversation(
         self, partition: int, tenant_id: str, conversation_id: str
     ) -> Conversation:
-        """The conversation as far as its log is folded."""
+        """The conversation as far as its log is folded. Raises KeyDestroyedError."""
 
     async def append(self, partition: int, event: LogEvent) -> int:
-        """Append, and return the offset when the broker has it. Raises EventTooLarge."""
+        """Append, and return the offset when the broker has it.
+
+        Raises EventTooLarge, and KeyDestroyedError.
+        """
 
     async def folded(self, partition: int, offset: int) -> None:
         """Return when the log is folded beyond the offset, whether or not the event fitted."""
@@ -127,6 +132,18 @@ class InterpretAgent:
     ) -> tuple[Unusable, int] | None:
         """Append until the conversation has it; what to write as a dead letter, if anything.
 
+        An erased conversation takes nothing more.
+        """
+        try:
+            return await self._append(partition, utterance, source, is_requeued=is_requeued)
+        except KeyDestroyedError:
+            return WAS_ERASED, 0
+
+    async def _append(
+        self, partition: int, utterance: Utterance, source: Source | None, *, is_requeued: bool
+    ) -> tuple[Unusable, int] | None:
+        """Append until the conversation has it.
+
         Another writer can take the sequence number first: then what the state takes of the same
         reading by then is appended.
         A dead letter that was requeued is read anew while its turn is missing.
@@ -138,6 +155,8 @@ class InterpretAgent:
             conversation = await self.log.conversation(
                 partition, utterance.tenant_id, utterance.conversation_id
             )
+            if conversation.is_erased:
+                return WAS_ERASED, 0
             if appended is not None and not is_requeued and _has(conversation, appended):
                 return _left_uninterpreted(conversation, utterance, reading)
             fills = turn_to_fill(conversation, utterance) if is_requeued else None

@@ -16,7 +16,9 @@ from processor.app.partitions import partition_of
 from processor.app.progress import FoldProgress
 from processor.app.sender import MessageTooLarge, Sender
 from processor.app.tracing import Tracing
+from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
+from processor.vault.errors import KeyDestroyedError
 from schemas.log import LogEvent
 
 _log = structlog.get_logger(__name__)
@@ -25,13 +27,17 @@ _log = structlog.get_logger(__name__)
 @final
 @dataclass
 class KafkaLog:
-    """Implements `Log` and `DeadLetters`; `partitions` is how many each topic has."""
+    """Implements `Log` and `DeadLetters`; `partitions` is how many each topic has.
+
+    What is appended is sealed if there are `keys`.
+    """
 
     sender: Sender
     store: LocalStore
     progress: FoldProgress
     metrics: Metrics
     tracing: Tracing
+    keys: WorkerKeys | None = None
     partitions: int = 0
     _appended: dict[bytes, LogEvent] = field(default_factory=dict)
 
@@ -42,13 +48,20 @@ class KafkaLog:
     async def conversation(
         self, partition: int, tenant_id: str, conversation_id: str
     ) -> Conversation:
-        """The conversation as far as its log is folded."""
-        del partition
+        """The conversation as far as its log is folded. Raises KeyDestroyedError."""
+        if self.keys is not None and not await self.keys.ready(
+            partition, tenant_id, conversation_id
+        ):
+            raise KeyDestroyedError(f"{tenant_id}/{conversation_id} was erased")
         return await self.store.conversation(tenant_id, conversation_id)
 
     async def append(self, partition: int, event: LogEvent) -> int:
-        """Append to the log. Raises EventTooLarge."""
-        message = log_message(event, partition, self.tracing.carried())
+        """Append to the log. Raises EventTooLarge, and KeyDestroyedError."""
+        vault = None
+        if self.keys is not None:  # the model took its time
+            await self.keys.ready(partition, event.tenant_id, event.conversation_id)
+            vault = self.keys.vault
+        message = log_message(event, partition, self.tracing.carried(), vault)
         assert message.value is not None
         self._appended[message.value] = event
         try:

@@ -15,6 +15,8 @@ from processor.app.topic_reader import POLL_MS, message_of, paused_reader
 from processor.app.topics import partition_count
 from replay.archive_batch import ArchivedMessage
 
+REASON = "reason"
+"""The header that says what was wrong; it may quote what was said."""
 _DIGITS_MAX = 19
 
 
@@ -146,7 +148,7 @@ def letter_of(message: ArchivedMessage) -> Letter:
         key=message.key or b"",
         original=message.value or b"",
         letter_class=text("class"),
-        reason=text("reason"),
+        reason=text(REASON),
         attempts=number("attempts"),
         source_topic=text("source_topic"),
         source_partition=number("source_partition"),

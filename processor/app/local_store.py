@@ -23,15 +23,17 @@ from processor.app.held import HeldConversations
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import capture
+from processor.vault.sealed import is_sealed
+from processor.vault.vault import Vault
 from replay.batch import Batch, Position, record_hash
-from replay.errors import StoreBusyError, StoreError
+from replay.errors import KeysNotThereError, NotSealedError, StoreBusyError, StoreError
 from replay.reading import ConversationReader
 from replay.sharing import Packed, TakenIn
 from replay.store import Store
-from replay.store_file import first_line
+from replay.store_file import unreadable
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
-from schemas.log import LogEvent
+from schemas.log import ConversationErased, LogEvent
 from schemas.wire import canonical_bytes
 
 _log = structlog.get_logger(__name__)
@@ -60,14 +62,15 @@ class LocalStore:
     called when what waits cannot be written.
     """
 
-    def __init__(self, path: Path, records_max: int) -> None:
+    def __init__(self, path: Path, records_max: int, vault: Vault | None = None) -> None:
         self.path = path
+        self._vault = vault
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="views")
         self._held = HeldConversations(records_max)
         self._loading: dict[str, asyncio.Task[Conversation]] = {}
         self._evicted = Evicted()
-        self._batch = Batch()
+        self._batch = Batch(vault)
         self._writer: asyncio.Task[None] | None = None
         self._damage: StoreError | None = None
         self._unwritten: StoreError | None = None
@@ -81,12 +84,18 @@ class LocalStore:
     def _open(self) -> Store:
         """The store; a new one where what is there is damaged. Raises StoreError."""
         try:
-            return Store(self.path)
-        except StoreBusyError:
+            return self._new_store()
+        except (StoreBusyError, KeysNotThereError):
             raise
+        except NotSealedError:
+            _log.warning("store_started_again", reason="what was in it was not sealed")
+            self.path.unlink()
         except StoreError as damage:
             self._rename_aside(damage)
-            return Store(self.path)
+        return self._new_store()
+
+    def _new_store(self) -> Store:
+        return Store(self.path, vault=self._vault)
 
     async def __aexit__(self, *_: object) -> None:
         assert self._writer is not None
@@ -108,11 +117,11 @@ class LocalStore:
 
     async def set_aside(self) -> None:
         """Go on with an empty store; the one in which damage was found is renamed."""
-        self._batch = Batch()
+        self._batch = Batch(self._vault)
         self.forget_conversations()
         await self._run(self._leave_damaged)
         self._damage = self._unwritten = None
-        self._store = await self._run(lambda: Store(self.path))
+        self._store = await self._run(self._new_store)
 
     def _leave_damaged(self) -> None:
         assert self._damage is not None
@@ -156,7 +165,11 @@ class LocalStore:
         if not is_there:
             return None
         conversation = await self.conversation(tenant_id, conversation_id)
-        return conversation if conversation.sequence else None
+        is_closed = conversation.is_erased or self._is_closed(tenant_id, conversation_id)
+        return conversation if conversation.sequence and not is_closed else None
+
+    def _is_closed(self, tenant_id: str, conversation_id: str) -> bool:
+        return self._vault is not None and self._vault.is_destroyed(tenant_id, conversation_id)
 
     async def copied(
         self,
@@ -177,7 +190,7 @@ class LocalStore:
             with beside:
                 reader = ConversationReader(beside, self.path, tenant_id, conversation_id)
                 conversation = reader.at(turn)
-            if conversation is None:
+            if conversation is None or conversation.is_erased:
                 return None
             try:
                 return view(conversation)
@@ -255,11 +268,16 @@ class LocalStore:
     ) -> None:
         """Keep an event that was just folded; it is written soon."""
         stored = canonical_bytes(event)
+        if self._vault is not None and is_sealed(message.value or b""):
+            stored = message.value or b""
         self._batch.add_log(conversation, event, stored)
         for place, each in enumerate(derived):
             self._batch.add_derived(each, place)
         self._batch.add_snapshot_if_due(conversation)
-        self._batch.add_place(event, self._reach(message))
+        position = self._reach(message)
+        self._batch.add_place(event, position)
+        if isinstance(event, ConversationErased):
+            self._batch.drop(event.tenant_id, event.conversation_id, position.next_offset)
         self._hold(conversation)
 
     def passed_over(self, message: Delivered) -> None:
@@ -286,7 +304,7 @@ class LocalStore:
             raise self._unwritten
         if self._batch.is_empty():
             return
-        batch, self._batch = self._batch, Batch()
+        batch, self._batch = self._batch, Batch(self._vault)
         try:
             await self._run(lambda: self._store.write(batch))
         except StoreError as unwritten:
@@ -304,13 +322,13 @@ class LocalStore:
 
     async def start_again(self) -> None:
         """Throw everything away: what is here belongs to another log."""
-        self._batch = Batch()
+        self._batch = Batch(self._vault)
         self.forget_conversations()
 
         def replace() -> Store:
             self._store.__exit__(None, None, None)
             self.path.unlink()
-            return Store(self.path)
+            return self._new_store()
 
         self._store = await self._run(replace)
 
@@ -351,10 +369,12 @@ class LocalStore:
             try:
                 return work()
             except duckdb.Error as error:
-                raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
+                raise unreadable(self.path, error) from error
 
         try:
             return await self._run(read)
+        except KeysNotThereError:
+            raise
         except StoreError as damage:
             self._damage = damage
             raise

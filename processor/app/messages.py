@@ -13,7 +13,9 @@ from typing import NamedTuple, final
 
 import orjson
 
-from processor.app.interpret import Unusable
+from processor.app.interpret import DeadLetterClass, Unusable
+from processor.vault.sealed import Kind
+from processor.vault.vault import Vault
 from schemas.derived import (
     ContextUpdate,
     DerivedEvent,
@@ -23,7 +25,8 @@ from schemas.derived import (
     VerdictEvent,
 )
 from schemas.ids import conversation_key
-from schemas.log import LogEvent
+from schemas.keys import KeyRecord, WrappedKey
+from schemas.log import ConversationErased, LogEvent
 from schemas.topics import UTTERANCE_TYPE
 from schemas.utterance import Utterance
 from schemas.wire import canonical_bytes
@@ -32,6 +35,7 @@ OPERATIONS = "operations"
 UTTERANCES = "utterances"
 DEAD_LETTERS = "dead-letters"
 SNAPSHOTS = "snapshots"
+KEYS = "keys"
 DERIVED_TOPICS = {
     VerdictEvent: "verdicts",
     RetractionImpact: "retraction-impacts",
@@ -40,6 +44,9 @@ DERIVED_TOPICS = {
 }
 DEAD_LETTER_BYTES_MAX = 1_572_864
 """Of the original; with its headers it stays below what the topic takes."""
+
+JSON_TYPE = b"application/json"
+SEALED_TYPE = b"application/octet-stream"
 
 REQUEUED = "requeued"
 """The header of an utterance that was a dead letter: if its turn is missing, read it again."""
@@ -82,13 +89,30 @@ def utterance_message(utterance: Utterance, written: bytes, partition: int) -> O
     return Outgoing(UTTERANCES, partition, key.encode(), written, headers)
 
 
-def log_message(event: LogEvent, partition: int, carried: Headers = ()) -> Outgoing:
-    """An event for the log; `carried` are headers beside its own."""
+def log_message(
+    event: LogEvent, partition: int, carried: Headers = (), vault: Vault | None = None
+) -> Outgoing:
+    """An event for the log; `carried` are headers beside its own. Sealed if there is a vault.
+
+    Then its id is made of the sealed bytes: one made of what was said would tell a guess from the
+    truth. That a conversation was erased is said in the clear.
+    """
     key = conversation_key(event.tenant_id, event.conversation_id)
-    told = [key, event.sequence, event.utterance.digest]
+    value, content_type = canonical_bytes(event), JSON_TYPE
+    told: object = [key, event.sequence, event.utterance.digest]
+    if vault is not None and not isinstance(event, ConversationErased):
+        value = vault.seal(Kind.EVENT, event.tenant_id, event.conversation_id, value)
+        told, content_type = [key, hashlib.sha256(value).hexdigest()], SEALED_TYPE
     id_ = hashlib.sha256(orjson.dumps(told)).hexdigest()
-    headers = _cloud_event(id_, event.type, key, event.at)
-    return Outgoing(OPERATIONS, partition, key.encode(), canonical_bytes(event), headers + carried)
+    headers = _cloud_event(id_, event.type, key, event.at, content_type)
+    return Outgoing(OPERATIONS, partition, key.encode(), value, headers + carried)
+
+
+def key_message(record: KeyRecord, partition: int) -> Outgoing:
+    """A wrapped data key, or that those of a conversation were destroyed."""
+    owner = conversation_key(record.tenant_id, record.conversation_id)
+    key = f"{owner}#{record.key_id}" if isinstance(record, WrappedKey) else owner
+    return Outgoing(KEYS, partition, key.encode(), canonical_bytes(record), ())
 
 
 def derived_messages(
@@ -122,6 +146,8 @@ def derived_messages(
 def dead_letter_message(message: Delivered, letter: Unusable, attempts: int) -> Outgoing:
     """The original bytes, cut if they are too many, and what was wrong with them."""
     original = message.value or b""
+    if letter.dead_letter_class is DeadLetterClass.ERASED:
+        original = b""
     kept = original[:DEAD_LETTER_BYTES_MAX]
     reason = f"{letter.place}: {letter.problem}" if letter.place else letter.problem
     tenant, _, _ = (message.key or b"").partition(b"/")
@@ -139,7 +165,9 @@ def dead_letter_message(message: Delivered, letter: Unusable, attempts: int) -> 
     return Outgoing(DEAD_LETTERS, message.partition, message.key or b"", kept, tuple(headers))
 
 
-def _cloud_event(id_: str, type_: str, key: str, at: datetime) -> Headers:
+def _cloud_event(
+    id_: str, type_: str, key: str, at: datetime, content_type: bytes = JSON_TYPE
+) -> Headers:
     return (
         ("ce_specversion", b"1.0"),
         ("ce_id", id_.encode()),
@@ -147,5 +175,5 @@ def _cloud_event(id_: str, type_: str, key: str, at: datetime) -> Headers:
         ("ce_type", type_.encode()),
         ("ce_time", at.astimezone(UTC).isoformat().replace("+00:00", "Z").encode()),
         ("ce_subject", key.encode()),
-        ("content-type", b"application/json"),
+        ("content-type", content_type),
     )

@@ -10,6 +10,7 @@ from typing import BinaryIO, NamedTuple, final
 
 from processor.app.dead_letters import DeadLetter
 from processor.app.interpret import (
+    WAS_ERASED,
     AlreadyInLog,
     DeadLetterClass,
     Unusable,
@@ -122,6 +123,8 @@ class OneProcess:
 
     def append(self, utterance: Utterance) -> Processed | AlreadyInLog | Unusable:
         """Have an utterance read, and append what it says to its conversation's log."""
+        if self.store.is_closed(utterance.tenant_id, utterance.conversation_id):
+            return WAS_ERASED
         conversation = self._live.get(utterance.tenant_id, utterance.conversation_id)
         reading: Interpreted | None = None
         if self.read is not None and needs_reading(utterance):

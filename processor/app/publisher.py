@@ -27,7 +27,8 @@ from processor.app.shared_place import (
 )
 from processor.engine.snapshot import SNAPSHOT_FORMAT
 from replay.batch import Position
-from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, seal
+from replay.errors import KeysNotThereError
+from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, record_bytes
 from schemas.ids import conversation_key
 
 _log = structlog.get_logger(__name__)
@@ -101,7 +102,7 @@ class Publisher:
             for partition in partitions:
                 if partition in committed:
                     await self._publish_one(partition, ends[partition], committed[partition])
-        except (KafkaError, SharedPlaceError) as failure:
+        except (KafkaError, SharedPlaceError, KeysNotThereError) as failure:
             _log.warning("checkpoint_not_published", reason=str(failure))
 
     async def _publish_one(self, partition: int, end: int, committed: int) -> None:
@@ -139,7 +140,7 @@ class Publisher:
         end = await self._place.publish(
             upto.partition,
             self._records(reign, upto),
-            (MARKER_KEY, seal(marker)),
+            (MARKER_KEY, record_bytes(marker)),
             is_whole=reign.is_whole,
         )
         if end is None:  # somebody else published too; look at what is there now
@@ -149,7 +150,7 @@ class Publisher:
         reign.end, reign.base, reign.is_whole, reign.stale = end, upto.next_offset, False, []
 
     async def _records(self, reign: _Reign, upto: Position) -> AsyncIterator[Keyed]:
-        forgotten = seal(Forgotten(**_head(reign, upto)))
+        forgotten = record_bytes(Forgotten(**_head(reign, upto)))
         for key in reign.stale:
             yield key, forgotten
         last = ("", "")
@@ -163,7 +164,7 @@ class Publisher:
                     sequence=packed.sequence,
                     state_digest=packed.state_digest,
                 )
-                yield conversation_key(*last).encode(), seal(head, packed.payload)
+                yield conversation_key(*last).encode(), record_bytes(head, packed.payload)
 
 
 def _head(reign: _Reign, upto: Position) -> dict[str, Any]:

@@ -22,9 +22,11 @@ from processor.engine.conversation import Conversation
 from processor.evidence.fold import RefusalReason
 from processor.evidence.fold import Refused as FoldRefused
 from processor.render.reduce import reduce
+from processor.vault.sealed import is_sealed
+from replay.archive_batch import conversation_of
 from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
-from schemas.log import LogEvent
+from schemas.log import ConversationErased, LogEvent
 from schemas.topics import LOG_TYPES
 from schemas.wire import WireError, decode_json, decode_log_event
 
@@ -40,6 +42,21 @@ class PartitionStopped(Exception):  # noqa: N818 - it says what happened
     def __init__(self, problem: str, partition: int) -> None:
         super().__init__(problem)
         self.partition = partition
+
+
+class LogKeys(Protocol):
+    """The data keys of conversations, where the log is sealed. What awaits raises EpochEnded."""
+
+    def is_closed(self, tenant_id: str, conversation_id: str) -> bool:
+        """Whether the conversation is erased, as far as is known."""
+
+    async def ready(self, partition: int, tenant_id: str, conversation_id: str) -> bool:
+        """Have a data key of the conversation at hand, however long it takes; False if erased."""
+
+    async def opened(
+        self, message: Delivered, tenant_id: str, conversation_id: str
+    ) -> bytes | None:
+        """The event in a message, however long it takes; None if it is passed over."""
 
 
 class Keeper(Protocol):
@@ -88,6 +105,7 @@ class ReduceAgent:
     tell: Callable[[Folded], None] = lambda _: None
     appended: Callable[[bytes], LogEvent | None] = lambda _: None
     """What this worker appended with these bytes: reading them again would come to the same."""
+    keys: LogKeys | None = None
 
     async def fold(self, message: Delivered) -> Folded | None:
         """Fold a message of the log; None if it is passed over.
@@ -96,12 +114,36 @@ class ReduceAgent:
         """
         event = self.appended(message.value or b"")
         if event is None or not _is_key_of(message, event):
-            event = read_log_event(message)
+            event = await self._read(message)
+        if self.keys is not None and event is not None and not _is_end(event):
+            ids = (event.tenant_id, event.conversation_id)
+            if not await self.keys.ready(message.partition, *ids):
+                event = None  # erased: what is left of it is passed over, by who can read it too
         folded = None if event is None else await self._fold(event, message)
         if folded is None and not self._is_again(message):
             self.keeper.passed_over(message)
         self.progress.advance(message.partition, message.offset + 1)
         return folded
+
+    async def _read(self, message: Delivered) -> LogEvent | None:
+        if not is_sealed(message.value or b""):
+            return read_log_event(message)
+        if self.keys is None:
+            raise sealed_without_keys(message)
+        tenant_id, conversation_id = conversation_of(message.key)
+        if tenant_id is None or conversation_id is None:
+            _log.warning("log_key_skipped", **_place(message))
+            return None
+        opened = await self.keys.opened(message, tenant_id, conversation_id)
+        return None if opened is None else read_log_event(message._replace(value=opened))
+
+    def _is_closed(self, event: LogEvent) -> bool:
+        """Whether the conversation was erased while something was waited for."""
+        return (
+            self.keys is not None
+            and not _is_end(event)
+            and self.keys.is_closed(event.tenant_id, event.conversation_id)
+        )
 
     def _is_again(self, message: Delivered) -> bool:
         return message.offset < self.progress.next_offset(message.partition)
@@ -114,6 +156,8 @@ class ReduceAgent:
             return Folded(event, again, is_again=True)
         conversation = await self.keeper.conversation(event.tenant_id, event.conversation_id)
         self.progress.check(epoch)
+        if self._is_closed(event):
+            return None
         derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:
@@ -126,6 +170,15 @@ class ReduceAgent:
         folded = Folded(event, derived)
         self.tell(folded)
         return folded
+
+
+def sealed_without_keys(message: Delivered) -> PartitionStopped:
+    """Why a sealed log is not folded by who has no key file."""
+    return PartitionStopped(f"{_named(message)} is sealed; name the key file", message.partition)
+
+
+def _is_end(event: LogEvent) -> bool:
+    return isinstance(event, ConversationErased)
 
 
 def read_log_event(message: Delivered) -> LogEvent | None:

@@ -28,6 +28,7 @@ HOPELESS = {
     "produce it again where it belongs",
     DeadLetterClass.ID_REUSED: "its id stands for another utterance, for ever",
     DeadLetterClass.SETUP_NOT_FIRST: "a setup opens its conversation, and that is open",
+    DeadLetterClass.ERASED: "its conversation was erased, and nothing of it was kept",
 }
 """Classes of letters that would only come back, and why."""
 

@@ -19,15 +19,18 @@ from aiokafka import TopicPartition
 
 from processor.app.errors import BrokerError
 from processor.app.letters import letter_of
-from processor.app.messages import DEAD_LETTERS, OPERATIONS, UTTERANCES
+from processor.app.messages import DEAD_LETTERS, KEYS, OPERATIONS, UTTERANCES, key_message
 from processor.app.partitions import partition_of
 from processor.app.produce import UNACKNOWLEDGED_MAX, idempotent_producer
-from processor.app.sender import REQUEST_BYTES_MAX
+from processor.app.sender import REQUEST_BYTES_MAX, Sender
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import our_partitions, paused_reader
 from replay.archive_batch import ArchivedMessage
 from replay.archive_reader import ArchiveReader
 from replay.errors import StoreError
+from replay.sealing import keys_of
+from schemas.ids import conversation_key
+from schemas.keys import DestroyedKey, KeyRecord
 
 RESTORED = (OPERATIONS, DEAD_LETTERS, UTTERANCES)
 """In this order: a worker that is too early finds the log before it finds what led to it."""
@@ -56,12 +59,25 @@ class Restorer:
         """Send everything. Raises BrokerError, and StoreError if the archive is not whole."""
         self._refuse_holes()
         partitions = await self._empty_topics()
+        if self._archive.is_sealed:  # before anything that they open
+            await self._send_keys(partitions)
         with ThreadPoolExecutor(1, thread_name_prefix="archive") as thread:
             async with idempotent_producer(self._settings, REQUEST_BYTES_MAX) as producer:
                 for topic in RESTORED:
                     async for message in self._messages(thread, topic):
                         await self._send(producer, message, partitions)
                     await self._acknowledged(0)
+
+    async def _send_keys(self, partitions: int) -> None:
+        folder = keys_of(self._archive.path)
+        records: list[KeyRecord] = list(folder.every())
+        for tenant_id, conversation_id in folder.destroyed():
+            records.append(DestroyedKey(tenant_id=tenant_id, conversation_id=conversation_id))
+        async with Sender(self._settings.client_options()) as sender:
+            for record in records:
+                owner = conversation_key(record.tenant_id, record.conversation_id)
+                partition = partition_of(owner.encode(), partitions)
+                await sender.send(key_message(record, partition))
 
     def _refuse_holes(self) -> None:
         """A log that lacks an event cannot be folded beyond it."""
@@ -75,15 +91,12 @@ class Restorer:
 
     async def _empty_topics(self) -> int:
         """How many partitions the topics have. Raises BrokerError unless they are there, empty."""
-        places = [
-            place for place in await our_partitions(self._settings) if place.topic in RESTORED
-        ]
-        counts = {
-            topic: len([each for each in places if each.topic == topic]) for topic in RESTORED
-        }
+        wanted = (*RESTORED, KEYS) if self._archive.is_sealed else RESTORED
+        places = [place for place in await our_partitions(self._settings) if place.topic in wanted]
+        counts = {topic: len([each for each in places if each.topic == topic]) for topic in wanted}
         if len(set(counts.values())) != 1 or not places:
             raise BrokerError(
-                f"{self._settings.bootstrap}: {', '.join(RESTORED)} must all be there, with the "
+                f"{self._settings.bootstrap}: {', '.join(wanted)} must all be there, with the "
                 "same partition count; standfast topics create makes them"
             )
         async with paused_reader(self._settings, places) as reader:

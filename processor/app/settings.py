@@ -146,6 +146,8 @@ class WorkerSettings(GateSettings):
     `snapshots`, or to `checkpoint_folder`, which all workers must see.
     `tenants` is a file with what holds for each: see `tenants.py`. The verdicts and alerts of the
     `metric_tenants` are counted under their names, those of all others together.
+    With a `key_file` what is kept for ever is sealed; topics must then lose what is in the clear
+    within `erasure_window_days`.
     What it serves over HTTP is set by the fields of `GateSettings`.
     """
 
@@ -171,6 +173,14 @@ class WorkerSettings(GateSettings):
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     checkpoint_folder: Path | None = None
     tenants: Path | None = None
+    key_file: Path | None = None
+    erasure_window_days: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _nothing_in_the_clear(self) -> Self:
+        if self.key_file is not None and self.log_claims:
+            raise ValueError("log_claims would write what key_file seals into the log")
+        return self
 
 
 def kafka_settings(bootstrap: str | None = None) -> KafkaSettings:

@@ -19,7 +19,7 @@ from processor.app.shared_place import Record
 from processor.engine.snapshot import SNAPSHOT_FORMAT
 from replay.batch import Position
 from replay.sharing import Packed, TakenIn
-from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, unseal
+from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, read_record
 from schemas.ids import conversation_key
 from schemas.wire import WireError
 
@@ -63,7 +63,7 @@ class SharedSet:
             self.marker = None
             return
         try:
-            head, _ = unseal(record.value)
+            head, _ = read_record(record.value)
         except WireError:
             return  # the one before it is as good, if it is still there
         if isinstance(head, Marker):
@@ -114,7 +114,7 @@ class SharedSet:
         """All conversations of a set to which there is no objection."""
         rows = self._file.execute("SELECT value FROM records WHERE NOT is_forgotten ORDER BY key")
         for (value,) in chain.from_iterable(iter(lambda: rows.fetchmany(_ROWS), [])):
-            head, payload = unseal(value)
+            head, payload = read_record(value)
             assert isinstance(head, SharedConversation)
             yield TakenIn(
                 Position(self.partition, head.next_offset, head.record_hash),
@@ -131,7 +131,7 @@ class SharedSet:
 def _facts(key: bytes, value: bytes) -> tuple[object, ...]:
     """Of a record: sound, forgotten, publisher, format, and the position."""
     try:
-        head, _ = unseal(value)
+        head, _ = read_record(value)
     except WireError:
         return (False, False, "", 0, 0, "")
     place = (head.publisher, head.state_format, head.next_offset, head.record_hash)

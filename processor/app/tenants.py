@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, final
+from typing import Annotated, Any, Self, final
 
 from pydantic import Field, model_validator
 
@@ -36,6 +36,8 @@ class Terms(Contract):
     supersession: Supersession = Supersession.SAME_KEY_SAME_SOURCE
     memory: MemorySetting = MemoryClass.LEDGER
     queries: dict[QueryClass, Weight] = Field(default_factory=dict)
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
+    """How long after it was last heard of `erase --due` lets a conversation be; null: for ever."""
 
     @model_validator(mode="after")
     def _auto_can_tell(self) -> Self:

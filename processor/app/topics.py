@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -19,7 +19,7 @@ from aiokafka.errors import for_code
 from processor.app.connection import admin_client
 from processor.app.errors import BrokerError
 from processor.app.settings import KafkaSettings
-from schemas.topics import TOPICS, UNLIMITED, Topic
+from schemas.topics import TOPICS, UNLIMITED, Payload, Topic
 
 PARTITIONS = 12
 REPLICATION = 3
@@ -30,6 +30,11 @@ TOPIC_SETTING = "topic"
 PARTITIONS_SETTING = "partitions"
 REPLICATION_SETTING = "replication"
 IN_SYNC_SETTING = "min.insync.replicas"
+
+RETENTION, SEGMENT, COMPACTION = "retention.ms", "segment.ms", "max.compaction.lag.ms"
+_DAY_MS = 24 * 60 * 60 * 1_000
+_SEGMENT_MS = 7 * _DAY_MS
+"""How long Kafka writes to one file of a topic, if it is not told otherwise."""
 
 _VISIBLE_SECONDS_MAX = 10.0
 _LOOK_SECONDS = 0.05
@@ -43,12 +48,15 @@ _ALREADY_EXISTS = 36
 class Layout:
     """What a site chooses: counts, and the tenants that have a topic of alerts of their own.
 
-    Without `partitions` any count will do, as long as all topics have the same.
+    Without `partitions` any count will do, as long as all topics have the same. Within
+    `erasure_window_days` topics lose what is in the clear: a message may stay for as long as its
+    segment is open and its retention then lasts, so each gets half of the window.
     """
 
     partitions: int | None = None
     replication: int = REPLICATION
     tenants: tuple[str, ...] = ()
+    erasure_window_days: int | None = None
 
     def topics(self) -> Iterator[tuple[str, Topic]]:
         """The topics by their name on the broker."""
@@ -59,7 +67,24 @@ class Layout:
     def configuration(self, topic: Topic) -> dict[str, int | str]:
         """Kafka's settings of a topic, those of the site included."""
         in_sync = min(IN_SYNC_MAX, self.replication)
-        return {**topic.configuration(), IN_SYNC_SETTING: in_sync}
+        return {**topic.configuration(), IN_SYNC_SETTING: in_sync, **self._bounded(topic)}
+
+    def _bounded(self, topic: Topic) -> dict[str, int | str]:
+        """What keeps a topic within the erasure window; nothing for what is kept sealed."""
+        if self.erasure_window_days is None:
+            return {}
+        half = self.erasure_window_days * _DAY_MS // 2
+        if topic.retention_ms is not None:
+            return {RETENTION: min(topic.retention_ms, half), SEGMENT: min(_SEGMENT_MS, half)}
+        if topic.payload is Payload.DATA_KEY:
+            segment = min(_SEGMENT_MS, half)
+            return {SEGMENT: segment, COMPACTION: half, "delete.retention.ms": half}
+        return {}
+
+    def at_most(self, topic: Topic) -> dict[str, int]:
+        """Settings that may be less than the layout's, and not more."""
+        half = (self.erasure_window_days or 0) * _DAY_MS // 2
+        return dict.fromkeys(self._bounded(topic), half)
 
 
 @final
@@ -203,15 +228,21 @@ def _compare(layout: Layout, found: dict[str, Found]) -> Iterator[Mismatch]:
             PARTITIONS_SETTING: str(actual.partitions),
             REPLICATION_SETTING: str(actual.replication),
         }
-        yield from _differences(name, actual.configuration | counted, expected)
+        most = layout.at_most(topic)
+        yield from _differences(name, actual.configuration | counted, expected, most)
 
 
 def _differences(
-    name: str, actual: dict[str, str], expected: dict[str, int | str]
+    name: str, actual: dict[str, str], expected: dict[str, int | str], most: Mapping[str, int]
 ) -> Iterator[Mismatch]:
     for setting, value in expected.items():
         there = actual.get(setting, "unknown")
-        if there == str(value):
+        if setting in most and _is_number(there) and _limit(int(there)) > most[setting]:
+            yield Mismatch(
+                name, setting, there, f"at most {most[setting]}, half the erasure window"
+            )
+            continue
+        if there == str(value) or (setting in most and setting != RETENTION):
             continue
         if setting in _AT_LEAST:
             if _is_number(there) and _limit(int(there)) >= _limit(int(value)):

@@ -47,6 +47,7 @@ from processor.app.tenants import read_tenants
 from processor.app.topic_watch import TopicsChanged, TopicWatch, mend_places
 from processor.app.tracing import Tracing
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S
+from processor.app.worker_keys import WorkerKeys
 from processor.interpreter.port import Interpreter
 
 _log = structlog.get_logger(__name__)
@@ -65,9 +66,11 @@ class Worker:
         interpreter: Interpreter | None = None,
         tracing: Tracing | None = None,
         outage_patience_s: float = OUTAGE_PATIENCE_S,
+        keys: WorkerKeys | None = None,
     ) -> None:
         self.settings = settings
         self.tenants = read_tenants(settings.tenants)
+        self._keys = keys
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._kafka = kafka
         self._connection = kafka.client_options()
@@ -79,10 +82,11 @@ class Worker:
         folded = FoldedUtterances()
         self.metrics = Metrics(self._gauges, settings.metric_tenants)
         self._kafka_log = KafkaLog(
-            sender, store, self._progress, self.metrics, tracing or Tracing()
+            sender, store, self._progress, self.metrics, tracing or Tracing(), keys
         )
         self._reduce = ReduceAgent(
-            store, self._progress, self.metrics.refused, folded.tell, self._kafka_log.appended
+            *(store, self._progress, self.metrics.refused, folded.tell),
+            *(self._kafka_log.appended, keys),
         )
         place = shared_place(settings, self._connection, sender)
         self._recovery = Recovery(
@@ -115,6 +119,7 @@ class Worker:
             folded=folded,
             address=settings.canonical_url,
             peers=settings.peers,
+            keys=keys,
         )
 
     def _new_interpret(
@@ -185,6 +190,8 @@ class Worker:
                 await self._publisher.publish()
         await self._publisher.stop()
         await self._app.stop()
+        if self._keys is not None:
+            await self._keys.end()
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -214,6 +221,8 @@ class Worker:
         self._store.forget_conversations()
         await self._publisher.stop()
         await self._dispatcher.cancel()
+        if self._keys is not None:
+            await self._keys.end()
         if was_member:  # before the first time, who has our place may be the process before us
             try:
                 await self._instance.check()
@@ -239,6 +248,8 @@ class Worker:
     async def _recover(self, partitions: list[int]) -> None:
         """Fold each partition up to where the group has come, unless a new epoch begins."""
         with suppress(EpochEnded):
+            if self._keys is not None:
+                await self._keys.begin(partitions)
             await mend_places(self._app, self._connection, self.settings.group, partitions)
             ends = await self._recovery.run(partitions, self._stop_partition)
             for partition, end in ends.items():

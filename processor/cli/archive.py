@@ -12,11 +12,13 @@ import click
 import structlog
 
 from processor.app.archive import Copier
+from processor.app.archive_keys import sealing
 from processor.app.archive_thread import ArchiveThread
 from processor.app.restore import Restorer
 from processor.app.settings import kafka_settings
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
+from processor.cli.key_file import key_file_option
 from processor.cli.output import Progress, complain, json_option, write_json
 from processor.cli.produce import CUT_SHORT
 from replay.archive import Archive
@@ -54,6 +56,7 @@ ARCHIVE_NAME = "archive.duckdb"
     type=click.Path(dir_okay=False, path_type=Path),
     help="Who may look at them; see serve --help.",
 )
+@key_file_option
 @json_option
 @click.pass_context
 def archive(
@@ -80,8 +83,11 @@ def archive(
     progress = Progress(shown=True, noun="messages")
 
     async def work(stop: AskedToStop) -> tuple[Copier, signal.Signals | None]:
-        async with ArchiveThread(path, _say_stopped, kind) as thread:
-            copier = Copier(settings, thread, stop, _say_gap, progress.step)
+        async with (
+            ArchiveThread(path, _say_stopped, kind) as thread,
+            sealing(settings, path, thread.vault) as sealer,
+        ):
+            copier = Copier(settings, thread, stop, _say_gap, progress.step, sealer)
             async with _pages(thread, copier, port, host, tokens, as_json=as_json):
                 reached_end = await copier.copy(until_end=until_end)
         return copier, None if reached_end else stop.by
@@ -106,6 +112,7 @@ def archive(
 @click.option(
     "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The archive."
 )
+@key_file_option
 @json_option
 def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:
     """Send an archive's log, dead letters and utterances to topics that were just created.

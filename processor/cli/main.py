@@ -25,6 +25,7 @@ from processor.cli.output import (
 )
 from processor.cli.stop import end_at_once_when_interrupted
 from processor.engine.snapshot import SnapshotFormatError
+from processor.vault.errors import VaultError
 from replay.errors import StoreError
 from schemas.wire import WireError
 
@@ -53,6 +54,8 @@ COMMANDS = {
     "dead-letters": "dead_letters",
     "token": "token",
     "usage": "usage",
+    "keys": "keys",
+    "erase": "erase",
     "evaluate": "evaluate",
     "memory": "memory",
 }
@@ -99,7 +102,7 @@ def _status() -> int:
         return _failed(str(error))
     except (OutputError, StoreError, duckdb.Error) as error:
         return _failed(str(error))
-    except (WireError, SnapshotFormatError) as error:
+    except (WireError, SnapshotFormatError, VaultError) as error:
         return _failed(str(error))
     return status if isinstance(status, int) else 0
 

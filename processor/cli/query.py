@@ -11,6 +11,7 @@ import click
 import duckdb
 
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
@@ -51,6 +52,7 @@ def on_conversation(
     @click.option("--conversation", "conversation_id", required=True)
     @click.option("--tenant", "tenant_id", default="default", show_default=True)
     @click.option("--turn", type=click.IntRange(min=0), help="As it was after this turn.")
+    @key_file_option
     @json_option
     @wraps(query)
     def command(
@@ -67,7 +69,7 @@ def on_conversation(
                 conversation = store.conversation_at(tenant_id, conversation_id, turn)
         except duckdb.Error as error:
             raise StoreError(f"{db}: cannot read: {first_line(error)}") from error
-        if conversation is None:
+        if conversation is None or conversation.is_erased:
             at = "" if turn is None else f" that reached turn {turn}"
             raise BadInputError(
                 f"{db}: tenant {tenant_id!r} has no conversation {conversation_id!r}{at}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, write_json
 from replay.anchor import new_key, private_key, write_anchor
 from replay.opened import opened
@@ -20,6 +21,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--key", type=_FILE, required=True, help="An Ed25519 key in PEM.")
 @click.option("--new-key", "makes_key", is_flag=True, help="Make the key, and KEY.pub beside it.")
 @click.option("--out", type=_FILE, required=True, help="The anchor; it must not exist yet.")
+@key_file_option
 @json_option
 def anchor(db: Path, key: Path, makes_key: bool, out: Path, as_json: bool) -> int:
     """Write down how far every log goes, signed, so that an audit can tell what was cut off.

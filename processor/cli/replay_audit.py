@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import Progress, json_option, printable, write_json
 from replay.anchor import check_anchor
 from replay.anchor import public_key as read_public_key
@@ -23,6 +24,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--fail-fast/--keep-going", help="Stop at the first divergence.")
 @click.option("--anchor", type=_FILE, help="Signed heads that the logs must have.")
 @click.option("--public-key", type=_FILE, help="Whose signature the anchor must have, in PEM.")
+@key_file_option
 @json_option
 def audit(
     db: Path,

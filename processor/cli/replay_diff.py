@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import KNOWN_RULES
@@ -30,6 +31,7 @@ _STORE = click.Path(path_type=Path)
 @click.option("--turn", "turns", type=click.IntRange(min=0), multiple=True, help="Give two.")
 @click.option("--rules", "rules", type=int, multiple=True, help="Rules versions; give two.")
 @click.option("--fail-different", is_flag=True, help="Exit with status 1 if anything differs.")
+@key_file_option
 @json_option
 def diff(
     left: str | None,

@@ -15,6 +15,7 @@ from processor.app.reinterpret import archived_utterances
 from processor.app.reinterpret import reinterpret as read_again
 from processor.app.tenants import Tenants, read_tenants
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from processor.cli.reader_options import (
@@ -56,6 +57,7 @@ from replay.store import Store
 @record_option
 @tenants_option
 @price_option
+@key_file_option
 @json_option
 def reinterpret(
     db: Path,

@@ -11,6 +11,7 @@ import click
 import duckdb
 
 from processor.cli.errors import BadInputError
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from replay.errors import StoreError
 from replay.report.data import report_bytes
@@ -30,6 +31,7 @@ from replay.store_file import first_line
     required=True,
     help="The page, as FILE.html.",
 )
+@key_file_option
 @json_option
 def report(db: Path, conversation_id: str, tenant_id: str, out: Path, as_json: bool) -> int:
     """Write a page that shows a conversation at every turn, what rests on what, and what fell."""

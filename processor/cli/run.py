@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from processor.app.repeated_drafts import RepeatedDrafts
 from processor.app.tenants import read_tenants
 from processor.cli.errors import BadInputError
 from processor.cli.input import open_input
+from processor.cli.key_file import key_file_option
 from processor.cli.output import Progress, ReaderGone, complain, event_line, flush, write_line
 from processor.cli.reader_options import (
     Asked,
@@ -30,6 +32,7 @@ from processor.cli.reader_options import (
 from processor.cli.stop import ASKED_BY, Stop, Stopped
 from processor.cli.story import Story
 from processor.engine.rules_version import CURRENT_RULES, KNOWN_RULES
+from replay.sealing import KEY_FILE
 from replay.store import Store
 
 STORE_NAME = "standfast.duckdb"
@@ -65,6 +68,7 @@ CUT_SHORT = 128
     is_flag=True,
     help="Exit with status 1 if a claim of a candidate was ungrounded.",
 )
+@key_file_option
 @click.option("--json", "as_json", is_flag=True, help="Print each derived event as one JSON line.")
 def run(
     input_path: str,
@@ -81,6 +85,8 @@ def run(
     source = "standard input" if input_path == "-" else input_path
     story = Story(kept_in=out, silent=as_json)
     rules_version, tenants = int(rules), read_tenants(tenants_path)
+    if record is not None and os.environ.get(KEY_FILE):
+        raise BadInputError("--record: a recording would keep in the clear what --key-file seals")
     asked = Asked(InterpreterKind(interpreter), cassette, record)
     with (
         asked.reading(rules_version, tenants) as reader,
@@ -91,7 +97,7 @@ def run(
         kept = folder / DEAD_LETTERS_NAME
         if input_path != "-" and kept.exists() and kept.samefile(input_path):
             raise BadInputError(f"{input_path}: the dead letters of this very --out cannot be read")
-        with Store(folder / STORE_NAME) as store, DeadLetterFile(kept) as letters:
+        with Store(folder / STORE_NAME) as store, DeadLetterFile(kept, store.vault) as letters:
             process = OneProcess(
                 store,
                 rules_version=rules_version,

@@ -16,6 +16,7 @@ from processor.app.pages.server import Place, serving
 from processor.app.pages.source import Source
 from processor.app.web.health import metrics_route
 from processor.cli.kafka import AskedToStop, run_async
+from processor.cli.key_file import key_file_option
 from processor.cli.output import complain, flush, json_option, write_json
 
 PORT = 8700
@@ -35,6 +36,7 @@ PORT = 8700
     type=click.Path(dir_okay=False, path_type=Path),
     help="Who may look, as standfast token prints it; without it, this machine alone.",
 )
+@key_file_option
 @json_option
 def serve(db: Path, host: str, port: int, tokens: Path | None, as_json: bool) -> int:
     """Serve the conversations of a store as pages, tenant by tenant, until Ctrl-C.

@@ -31,6 +31,16 @@ _tenants = click.option(
 )
 
 
+_erasure_window = click.option(
+    "--erasure-window",
+    "window_days",
+    metavar="DAYS",
+    type=click.IntRange(min=1),
+    envvar="STANDFAST_WORKER_ERASURE_WINDOW_DAYS",
+    help="Within so many days topics must lose what is in the clear; for deployments that seal.",
+)
+
+
 @click.group()
 def topics() -> None:
     """Create the topics of the pipeline, or check that they are as they should be."""
@@ -46,17 +56,19 @@ def topics() -> None:
 )
 @_replication
 @_tenants
+@_erasure_window
 @json_option
 def create(
     bootstrap: str | None,
     partitions: int | None,
     replication: int,
     tenants: tuple[str, ...],
+    window_days: int | None,
     as_json: bool,
 ) -> int:
     """Create the topics that are missing; what exists is checked and never changed."""
     settings = kafka_settings(bootstrap)
-    layout = Layout(partitions, replication, _tenant_ids(tenants))
+    layout = Layout(partitions, replication, _tenant_ids(tenants), window_days)
 
     async def work(stop: AskedToStop) -> on_brokers.Created:
         del stop
@@ -81,17 +93,19 @@ def create(
 )
 @_replication
 @_tenants
+@_erasure_window
 @json_option
 def check(
     bootstrap: str | None,
     partitions: int | None,
     replication: int,
     tenants: tuple[str, ...],
+    window_days: int | None,
     as_json: bool,
 ) -> int:
     """Report every setting that is not as it should be, one per line; then the status is 1."""
     settings = kafka_settings(bootstrap)
-    layout = Layout(partitions, replication, _tenant_ids(tenants))
+    layout = Layout(partitions, replication, _tenant_ids(tenants), window_days)
 
     async def work(stop: AskedToStop) -> tuple[Mismatch, ...]:
         del stop

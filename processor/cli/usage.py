@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from replay.interpretations import usage_in
@@ -15,6 +16,7 @@ from replay.interpretations import usage_in
 @click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
 @click.option("--tenant", "tenant_id", help="Of this tenant only.")
 @price_option
+@key_file_option
 @json_option
 def usage(db: Path, tenant_id: str | None, prices: Prices, as_json: bool) -> int:
     """Sum up the calls, tokens, time and cost of models per tenant, conversation and model.

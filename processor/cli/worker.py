@@ -36,11 +36,15 @@ from processor.app.tracing import closing_traces
 from processor.app.web.health import metrics_route
 from processor.app.web.server import WebServer
 from processor.app.worker import Worker
+from processor.app.worker_keys import WorkerKeys
 from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.output import complain, write_json
 from processor.interpreter.port import Interpreter
+from processor.vault.errors import KeyFileError, KeysAwayError
+from processor.vault.tenant_keys import KeyFile
 from replay.errors import StoreError
+from replay.sealing import KEY_FILE
 
 _log = structlog.get_logger(__name__)
 
@@ -57,15 +61,26 @@ RESTART_SECONDS_MAX = 60.0
 @click.option(
     "--store", type=click.Path(dir_okay=False, path_type=Path), help="This worker's own file."
 )
+@click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    envvar=["STANDFAST_WORKER_KEY_FILE", KEY_FILE],
+    help="Seal what is kept for ever with the keys in this file; see keys create.",
+)
 @click.option("--print-settings", is_flag=True, help="Print the settings and end; no secrets.")
 def worker(
-    bootstrap: str | None, embedded_broker: bool, store: Path | None, print_settings: bool
+    bootstrap: str | None,
+    embedded_broker: bool,
+    store: Path | None,
+    key_file: Path | None,
+    print_settings: bool,
 ) -> int:
     """Interpret and reduce the conversations of the partitions that the group gives it.
 
     Settings are read from STANDFAST_WORKER_..., STANDFAST_KAFKA_... and STANDFAST_INTERPRETER_...
     """
-    settings = worker_settings({} if store is None else {"store": store})
+    given = {"store": store, "key_file": key_file}
+    settings = worker_settings({name: path for name, path in given.items() if path is not None})
     reads = interpreter_settings({})
     if embedded_broker:
         broker = EmbeddedBroker()
@@ -131,10 +146,15 @@ async def _begin(
     interpreter: Interpreter | None,
 ) -> tuple[Worker, WebServer]:
     """A worker that has joined its group, and its server; `stack` closes all it needs."""
+    tenant_keys = _tenant_keys(settings, embedded=embedded)
     if not embedded:
         await _require_topics(settings, kafka)
-    store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max))
     sender = await stack.enter_async_context(Sender(kafka.client_options()))
+    keys = None
+    if tenant_keys is not None:
+        keys = WorkerKeys(tenant_keys, kafka.client_options(), sender)
+    vault = None if keys is None else keys.vault
+    store = await stack.enter_async_context(LocalStore(settings.store, settings.records_max, vault))
     if embedded:
         for _, topic in Layout().topics():
             await sender.partitions(topic.name)  # which makes it
@@ -143,7 +163,9 @@ async def _begin(
     traces = stack.enter_context(closing_traces())
     opened = await stack.enter_async_context(open_interpreter(reads))
     reader = interpreter if opened is None else opened.interpreter
-    running = Worker(settings, kafka, store, sender, reader, traces, reads.outage_seconds_max)
+    running = Worker(
+        *(settings, kafka, store, sender, reader, traces, reads.outage_seconds_max, keys)
+    )
     if opened is not None:
         stack.enter_context(watching(opened.model, running.note_endpoint, running.failed))
     routes = [metrics_route(running.metrics.text)]
@@ -156,6 +178,22 @@ async def _begin(
     return running, web
 
 
+def _tenant_keys(settings: WorkerSettings, *, embedded: bool) -> KeyFile | None:
+    """The key file of the settings; one that is away is waited for. Raises BadInputError."""
+    if settings.key_file is None:
+        if not embedded:
+            _log.warning("kept_in_the_clear", reason="no key file: nothing can be erased")
+        return None
+    keys = KeyFile(settings.key_file)
+    try:
+        keys.check()
+    except KeyFileError as unfit:
+        raise BadInputError(str(unfit)) from unfit
+    except KeysAwayError as away:
+        _log.warning("keys_waited_for", problem=str(away))
+    return keys
+
+
 def _collect_less() -> None:
     """Look for garbage in cycles less often: what is worked on lives long, and has few of them."""
     gc.collect()
@@ -165,7 +203,12 @@ def _collect_less() -> None:
 
 async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:
     """Refuse to start on topics that are not as they should be."""
-    layout = Layout(None, settings.replication, tuple(sorted(settings.alert_tenants)))
+    layout = Layout(
+        None,
+        settings.replication,
+        tuple(sorted(settings.alert_tenants)),
+        settings.erasure_window_days,
+    )
     mismatches = await _check_patiently(kafka, layout)
     if mismatches:
         raise BadInputError(

@@ -52,6 +52,13 @@ class Conversation:
         """A conversation of which nothing is folded yet."""
         return cls(tenant_id, conversation_id, State(bounds))
 
+    def forget(self) -> None:
+        """Nothing of it was ever folded: who could still read it and who could not agree."""
+        self.release()
+        empty = Conversation.empty(self.tenant_id, self.conversation_id)
+        for name in self.__slots__:
+            setattr(self, name, getattr(empty, name))
+
     def state_digest(self) -> str:
         """The digest of the state; costs what changed since it was last asked for."""
         return self.digests.hexdigest(self.state)

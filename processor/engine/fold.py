@@ -108,6 +108,8 @@ def advance(
     reason = refusal_reason(conversation, event)
     if reason is not None:
         return Refused(reason)
+    if isinstance(event, ConversationErased):
+        conversation.forget()
     advanced, change = _advance(conversation, event, implies)
     if event.policy is not None:
         conversation.state.tenant_policy = event.policy
@@ -135,11 +137,13 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
         or event.tenant_id != conversation.tenant_id
     ):
         return RefusalReason.WRONG_CONVERSATION
+    if conversation.is_erased:
+        return RefusalReason.ERASED
+    if isinstance(event, ConversationErased):  # it fits whatever was folded before
+        return None if event.rules_version in KNOWN_RULES else RefusalReason.UNKNOWN_RULES
     if event.sequence != conversation.sequence + 1:
         is_taken = event.sequence <= conversation.sequence
         return RefusalReason.SEQUENCE_TAKEN if is_taken else RefusalReason.SEQUENCE_GAP
-    if conversation.is_erased:
-        return RefusalReason.ERASED
     if event.rules_version not in KNOWN_RULES:
         return RefusalReason.UNKNOWN_RULES
     match event:
@@ -149,7 +153,7 @@ def refusal_reason(conversation: Conversation, event: LogEvent) -> RefusalReason
         case ConversationSetUp():
             if conversation.sequence > 0:
                 return RefusalReason.NOT_AT_THE_START
-        case CandidateAppended() | ConversationErased():
+        case CandidateAppended():
             pass
         case _:
             assert_never(event)

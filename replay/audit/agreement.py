@@ -14,18 +14,19 @@ from replay.audit.rows import Key
 from replay.batch import Position, record_hash
 from replay.divergence import Divergence, Where, changed, changed_json
 from replay.reading import ConversationReader
+from replay.sealing import opened_messages, stored_log
 from schemas.log import LogEvent
 from schemas.wire import WireError, decode_json, decode_log_event
 
 OPERATIONS = "operations"
 
 _NOT_IN_LOG = """
-SELECT partition, "offset", value FROM messages
+SELECT partition, "offset", value FROM {opened}
 WHERE topic = 'operations' AND value IS NOT NULL
-AND sha256(value) NOT IN (SELECT record_hash FROM log) ORDER BY partition, "offset"
+AND stored_hash NOT IN (SELECT record_hash FROM {log}) ORDER BY partition, "offset"
 """
 _NOT_DERIVED = """
-SELECT topic, partition, "offset", value FROM messages
+SELECT topic, partition, "offset", value FROM {opened}
 WHERE (topic IN ('verdicts', 'retraction-impacts', 'context-updates')
        OR topic = 'ungrounded-alerts' OR starts_with(topic, 'ungrounded-alerts.'))
 AND value IS NOT NULL
@@ -114,7 +115,11 @@ def compare_log(
     """Every message of the log that was folded has its row; what was refused has none."""
     folded = dict(connection.execute("SELECT partition, next_offset FROM positions").fetchall())
     reported = {each.where[1:4] for each in known.divergences}
-    cursor = connection.cursor().execute(_NOT_IN_LOG)
+    log = stored_log(connection) or "log"
+    query = _NOT_IN_LOG.format(opened=opened_messages(connection), log=log)
+    if log == "log":
+        query = query.replace("stored_hash", "sha256(value)")
+    cursor = connection.cursor().execute(query)
     while row := cursor.fetchone():
         partition, offset, value = row
         if offset >= folded.get(partition, 0) or (OPERATIONS, partition, offset) in unsure:
@@ -157,7 +162,8 @@ def compare_sent(
     What is known to be wrong in the log or in what came of it is not told again.
     """
     reported = {each.where[1:4] for each in known.divergences}
-    cursor = connection.cursor().execute(_NOT_DERIVED)
+    query = _NOT_DERIVED.format(opened=opened_messages(connection))
+    cursor = connection.cursor().execute(query)
     while row := cursor.fetchone():
         *at, value = row
         if tuple(at) in unsure or at[1] in behind:

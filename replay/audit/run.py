@@ -24,6 +24,7 @@ from replay.audit.agreement import (
 from replay.audit.archive import compare_archive, partitions
 from replay.audit.conversation import ConversationRows, audit_conversation
 from replay.audit.derived import settle
+from replay.audit.erased import audit_erased
 from replay.audit.findings import Findings
 from replay.audit.intervals import compare_intervals
 from replay.audit.messages import (
@@ -44,6 +45,7 @@ from replay.audit.rows import (
 from replay.divergence import Divergence
 from replay.errors import StoreError
 from replay.opened import compare_segments, opened, pinned
+from replay.sealing import stored_log
 from replay.segments import Manifest
 from replay.store_file import first_line
 
@@ -132,6 +134,8 @@ def audit(
             if fail_fast and (findings.divergences or messages.divergences):
                 report.complete = False
                 break
+        if report.complete:
+            audit_erased(connection, findings)
         findings.divergences += settle(findings.missing, findings.strays) if report.complete else []
         if report.complete:
             findings.divergences += compare_segments(path, source.manifest)
@@ -268,9 +272,10 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
 
 def _placed(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> dict[Key, list[int]]:
     """The events of conversations whose places in Kafka a worker noted when it folded them."""
+    log = stored_log(connection) or "log"  # a place has the hash of what is stored
     rows = connection.execute(
         "SELECT tenant_id, conversation_id, list(sequence) FROM places "
-        "JOIN log USING (tenant_id, conversation_id, sequence, record_hash) "
+        f"JOIN {log} USING (tenant_id, conversation_id, sequence, record_hash) "
         "WHERE (tenant_id, conversation_id) IN (SELECT (unnest(?), unnest(?))) GROUP BY ALL",
         [[key[0] for key in keys], [key[1] for key in keys]],
     ).fetchall()

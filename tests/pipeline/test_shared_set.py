@@ -25,7 +25,7 @@ from replay.batch import Position
 from replay.errors import NotKeptError, StoreBusyError, StoreError
 from replay.sharing import TakenIn
 from replay.store import Store
-from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, seal
+from schemas.checkpoint import MARKER_KEY, Forgotten, Marker, SharedConversation, record_bytes
 from schemas.wire import decode_utterance
 from tests.faults.logs import utterance
 
@@ -51,18 +51,18 @@ def conversation(place: int, name: str, next_offset: int, **head: object) -> Rec
         state_digest="0" * 64,
         **at(next_offset, **head),  # type: ignore[arg-type]
     )
-    return Record(place, f"t/{name}".encode(), seal(shared))
+    return Record(place, f"t/{name}".encode(), record_bytes(shared))
 
 
 def forgotten(place: int, name: str, next_offset: int) -> Record:
     """A key that is in no set any more."""
-    return Record(place, f"t/{name}".encode(), seal(Forgotten(**at(next_offset))))
+    return Record(place, f"t/{name}".encode(), record_bytes(Forgotten(**at(next_offset))))
 
 
 def marker(place: int, next_offset: int, since: int = 0, count: int = 2, **head: object) -> Record:
     """A marker."""
     whole = Marker(since=since, conversations=count, **at(next_offset, **head))  # type: ignore[arg-type]
-    return Record(place, MARKER_KEY, seal(whole))
+    return Record(place, MARKER_KEY, record_bytes(whole))
 
 
 SET = [conversation(0, "a", 10), conversation(1, "b", 10), marker(2, 10)]

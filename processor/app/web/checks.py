@@ -231,4 +231,6 @@ def _refused(letter: Unusable) -> ProblemRaised:
     """Why the draft cannot be in the log."""
     if letter.dead_letter_class is DeadLetterClass.TOO_LONG:
         return ProblemRaised(Kind.TOO_LARGE)
+    if letter.dead_letter_class is DeadLetterClass.ERASED:
+        return ProblemRaised(Kind.NO_CONVERSATION)
     return ProblemRaised(Kind.INVALID, detail=letter.problem, place=letter.place or None)

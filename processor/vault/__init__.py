@@ -1,0 +1,1 @@
+"""What is kept for ever is kept as ciphertext: sealing, data keys, and who wraps them."""

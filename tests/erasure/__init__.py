@@ -1,0 +1,1 @@
+"""Erasure: what is forgotten can be read nowhere."""
