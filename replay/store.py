@@ -18,7 +18,7 @@ import duckdb
 from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
 from replay import sharing
-from replay.batch import Batch, Position, note_position
+from replay.batch import Batch, Position, note_positions
 from replay.errors import StoreError
 from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
@@ -170,7 +170,7 @@ class Store:
         try:
             for key in sharing.take_in(connection, conversations, self._memory):
                 self._known.add(key)
-            note_position(connection, position)
+            note_positions(connection, [position])
             connection.commit()
         except (duckdb.Error, StoreError) as error:
             connection.rollback()

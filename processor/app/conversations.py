@@ -21,6 +21,7 @@ from processor.app.interpret_agent import InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
+from processor.app.tracing import Tracing
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
 from schemas.http import Readiness
@@ -125,6 +126,7 @@ class ConversationsOfWorker:
     folded: FoldedUtterances
     address: str | None
     peers: frozenset[str]
+    tracing: Tracing = field(default_factory=Tracing)
     _asked: set[asyncio.Future[Any]] = field(default_factory=set)
 
     def owner_of(self, tenant_id: str, conversation_id: str) -> Owner:
@@ -174,7 +176,8 @@ class ConversationsOfWorker:
         """Append through the conversation's lane."""
 
         async def work() -> Unusable | None:
-            letter = await self.interpret.append(owner.partition, utterance)
+            with self.tracing.step("append"):
+                letter = await self.interpret.append(owner.partition, utterance)
             return None if letter is None else letter[0]
 
         return self._in_lane(owner, utterance, work)

@@ -77,9 +77,8 @@ class Worker:
         self._assignment = Assignment()
         folded = FoldedUtterances()
         self.metrics = Metrics(self._gauges)
-        self._kafka_log = KafkaLog(
-            sender, store, self._progress, self.metrics, tracing or Tracing()
-        )
+        tracing = tracing or Tracing()
+        self._kafka_log = KafkaLog(sender, store, self._progress, self.metrics, tracing)
         self._reduce = ReduceAgent(
             store, self._progress, self.metrics.refused, folded.tell, self._kafka_log.appended
         )
@@ -110,6 +109,7 @@ class Worker:
             folded=folded,
             address=settings.canonical_url,
             peers=settings.peers,
+            tracing=tracing,
         )
 
     def _new_interpret(

@@ -147,7 +147,9 @@ async def _begin(
     if opened is not None:
         stack.enter_context(watching(opened.model, running.note_endpoint, running.failed))
     routes = [metrics_route(running.metrics.text)]
-    web = await stack.enter_async_context(WebServer(settings, running.conversations, routes))
+    web = await stack.enter_async_context(
+        WebServer(settings, running.conversations, routes, traces)
+    )
     await running.start()
     _collect_less()
     return running, web

@@ -17,6 +17,7 @@ from aiohttp import web
 from processor.app.conversations import Conversations
 from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
+from processor.app.tracing import Tracing
 from processor.app.web.gate import Gate
 from processor.app.web.health import Health
 from processor.app.web.problem_details import Kind, problem_response, problems
@@ -47,10 +48,12 @@ class WebServer:
         settings: GateSettings,
         conversations: Conversations,
         extra_routes: Sequence[web.RouteDef] = (),
+        tracing: Tracing | None = None,
     ) -> None:
         self._settings = settings
         self._conversations = conversations
         self._extra_routes = extra_routes
+        self._tracing = tracing or Tracing()
         self._stack = AsyncExitStack()
         self.port = 0
 
@@ -95,7 +98,8 @@ class WebServer:
         tokens.load()
         _watch(stack, tokens.watch())
         forwarder = await stack.enter_async_context(Forwarder())
-        return Gate(settings, self._conversations, tokens, forwarder).routes()
+        gate = Gate(settings, self._conversations, tokens, forwarder, self._tracing)
+        return gate.routes()
 
 
 async def listen(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> int:
