@@ -45,10 +45,10 @@ demo: setup ## run a recorded incident through the whole pipeline, then ask what
 	$(BIN)/standfast run processor/scenarios/incident.jsonl --out $(DEMO)
 	$(BIN)/standfast affected o5 --db $(DEMO)/standfast.duckdb --conversation incident
 
-kafka: $(KAFKA) ## fetch Apache Kafka for the tests; needs Java 17 or newer, and Maven
+kafka: $(KAFKA) ## fetch Apache Kafka and S3Proxy for the tests; needs Java 17 or newer, and Maven
 
 # Without Java or Maven this is one line, and an error on a build server only: see tests/kafka/fetch.py.
-$(KAFKA): deploy/kafka/pom.xml tests/kafka/fetch.py | setup
+$(KAFKA): deploy/kafka/pom.xml deploy/kafka/s3.pom.xml tests/kafka/fetch.py | setup
 	@$(BIN)/python -m tests.kafka.fetch
 
 browser: setup ## install Debian's Chromium for the tests, if there is none and you are root

@@ -213,8 +213,7 @@ class Batch:
                 insert(connection, table, columns)
         for erased in self._erased:
             _drop(connection, *erased)
-        for position in self._positions.values():
-            note_position(connection, position)
+        note_positions(connection, list(self._positions.values()))
 
 
 def _drop(
@@ -264,10 +263,14 @@ def insert(
     )
 
 
-def note_position(connection: duckdb.DuckDBPyConnection, position: Position) -> None:
-    """The store has a partition's log up to here."""
-    connection.execute("DELETE FROM positions WHERE partition = ?", [position.partition])
-    connection.execute("INSERT INTO positions VALUES (?, ?, ?)", list(position))
+def note_positions(connection: duckdb.DuckDBPyConnection, positions: Sequence[Position]) -> None:
+    """The store has the logs of these partitions up to here."""
+    columns: list[list[object]] = [list(column) for column in zip(*positions, strict=True)]
+    if columns:
+        connection.execute(
+            "DELETE FROM positions WHERE partition IN (SELECT unnest(?))", columns[:1]
+        )
+        insert(connection, "positions", columns)
 
 
 def _add(columns: list[list[object]], row: Sequence[object]) -> None:

@@ -19,7 +19,7 @@ from processor.engine.conversation import Conversation
 from processor.engine.plausibility.bounds import Bounds
 from processor.vault.vault import Vault
 from replay import sharing
-from replay.batch import Batch, Position, note_position, physical
+from replay.batch import Batch, Position, note_positions, physical
 from replay.errors import NotSealedError, StoreError
 from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
@@ -209,7 +209,7 @@ class Store:
         try:
             for key in sharing.take_in(connection, conversations, self._memory, self.vault):
                 self._known.add(key)
-            note_position(connection, position)
+            note_positions(connection, [position])
             connection.commit()
         except (duckdb.Error, StoreError) as error:
             connection.rollback()

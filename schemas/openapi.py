@@ -35,7 +35,7 @@ _PROBLEMS = {
     "404": "There is no such conversation, turn or record; or it is another tenant's.",
     "408": "The body did not come in time.",
     "413": "The body is too large.",
-    "429": "The tenant asks too often; Retry-After says when to come again.",
+    "429": "Too many requests, of the tenant or without a valid token from there; see Retry-After.",
     "500": "The request failed.",
     "503": "A rebalance, a recovery, or too many requests; Retry-After says when to come again.",
 }

@@ -14,10 +14,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class HttpServer:
-    """Serves POST requests to one path on a free port."""
+    """Serves requests to one path on a free port: of one method, or of any (`*`)."""
 
-    def __init__(self, path: str, answer: Handler) -> None:
+    def __init__(self, path: str, answer: Handler, method: str = "POST") -> None:
         self._path = path
+        self._method = method
         self._handler = answer
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -45,7 +46,7 @@ class HttpServer:
     async def _serve(self) -> None:
         self._ended = asyncio.Event()
         app = web.Application()
-        app.router.add_post(self._path, self._handler)
+        app.router.add_route(self._method, self._path, self._handler)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import faust
-import structlog
 
 from processor.app.assignment import Assignment
 from processor.app.dispatcher import Dispatcher, Lane
@@ -21,14 +20,13 @@ from processor.app.intake import Intake
 from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.kafka_log import KafkaLog
+from processor.app.logs import EventLines
 from processor.app.messages import UTTERANCES, Delivered, derived_messages
 from processor.app.progress import EpochEnded
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
 from processor.app.settings import WorkerSettings
 from processor.app.turn_line import said, turn_line
 from replay.errors import StoreError
-
-_log = structlog.get_logger(__name__)
 
 
 @final
@@ -50,6 +48,7 @@ class Agents:
     in_background: Callable[[Coroutine[Any, Any, None]], object]
     on_stopped: Callable[[PartitionStopped], None]
     on_failure: Callable[[BaseException], None]
+    lines: EventLines = field(default_factory=lambda: EventLines(__name__))
 
     def _take_in(self, message: Delivered, event: faust.Event) -> Callable[[], None] | None:
         is_stopped = self.assignment.is_stopped(message.partition)
@@ -80,7 +79,8 @@ class Agents:
         if done is None:
             return
         try:
-            folded = await self.reduce.fold(message)
+            with self.log.tracing.span("fold", message):
+                folded = await self.reduce.fold(message)
         except PartitionStopped as stopped:
             self.on_stopped(stopped)
             return
@@ -131,4 +131,4 @@ class Agents:
         line = turn_line(folded, message, seconds)
         if self.settings.log_claims:
             line["claims"] = said(folded.event)
-        _log.info("turn", **line)
+        self.lines.write("turn", **line)

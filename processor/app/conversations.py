@@ -22,6 +22,7 @@ from processor.app.interpret_agent import InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
+from processor.app.tracing import Tracing
 from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
@@ -133,6 +134,7 @@ class ConversationsOfWorker:
     folded: FoldedUtterances
     address: str | None
     peers: frozenset[str]
+    tracing: Tracing = field(default_factory=Tracing)
     keys: WorkerKeys | None = None
     _asked: dict[asyncio.Future[Any], float] = field(default_factory=dict)
     """What was asked and is not answered, and when."""
@@ -201,7 +203,8 @@ class ConversationsOfWorker:
         """Append through the conversation's lane."""
 
         async def work() -> Unusable | None:
-            letter = await self.interpret.append(owner.partition, utterance)
+            with self.tracing.step("append"):
+                letter = await self.interpret.append(owner.partition, utterance)
             return None if letter is None else letter[0]
 
         return self._in_lane(owner, utterance, work)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
+from contextvars import Context, copy_context
 from typing import Any, NamedTuple, TypeAlias, final
 
 Job: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -38,7 +39,7 @@ class _Tenant:
 
 @final
 class Dispatcher:
-    """Runs jobs as tasks of the running event loop.
+    """Runs jobs as tasks of the running event loop, each in the context that submitted it.
 
     `on_crash` is called with the exception of a job that failed, which is a broken promise.
     """
@@ -55,7 +56,7 @@ class Dispatcher:
         self._running_max = running_max
         self._per_tenant_max = running_per_tenant_max
         self._on_crash = on_crash
-        self._waiting: dict[Lane, deque[Job]] = {}
+        self._waiting: dict[Lane, deque[tuple[Job, Context]]] = {}
         self._tenants: OrderedDict[str, _Tenant] = OrderedDict()
         self._tasks: dict[Lane, asyncio.Task[None]] = {}
 
@@ -73,9 +74,9 @@ class Dispatcher:
         """Run the job when those before it in its lane are done and there is a place."""
         jobs = self._waiting.get(lane)
         if jobs is not None:
-            jobs.append(job)
+            jobs.append((job, copy_context()))
             return
-        self._waiting[lane] = deque((job,))
+        self._waiting[lane] = deque(((job, copy_context()),))
         if lane not in self._tasks:
             self._line_up(lane)
             self._start_what_can()
@@ -127,11 +128,13 @@ class Dispatcher:
 
     def _start(self, lane: Lane, tenant: _Tenant) -> None:
         jobs = self._waiting[lane]
-        job = jobs.popleft()
+        job, context = jobs.popleft()
         if not jobs:
             del self._waiting[lane]
         tenant.running += 1
-        task = asyncio.create_task(job(), name=f"{lane.tenant_id}/{lane.conversation_id}")
+        task = asyncio.create_task(
+            job(), name=f"{lane.tenant_id}/{lane.conversation_id}", context=context
+        )
         self._tasks[lane] = task
         task.add_done_callback(lambda done: self._ended(lane, done))
 

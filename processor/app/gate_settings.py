@@ -37,7 +37,8 @@ class GateSettings(BaseSettings):
     Without `listen_port` there is no server. Without `tokens` (a file of what `standfast token`
     prints) it says how the worker is and answers no question about conversations, unless
     `open_gate` is set, which needs a loopback address. `canonical_url` is where the other workers
-    reach this one, and `peers` are the only addresses to which it forwards a request.
+    reach this one, and `peers` are the only addresses to which it forwards a request. Requests are
+    counted by tenant, those without a valid token by the address that they come from.
     """
 
     listen_host: str = "127.0.0.1"
@@ -50,6 +51,8 @@ class GateSettings(BaseSettings):
     claims_max: int = Field(default=64, ge=1)
     requests_per_second: float = Field(default=50.0, gt=0)
     requests_burst: int = Field(default=100, ge=1)
+    wrong_tokens_per_second: float = Field(default=1.0, gt=0)
+    wrong_tokens_burst: int = Field(default=100, ge=1)
     waiting_max: int = Field(default=512, ge=1)
     waiting_per_tenant_max: int = Field(default=128, ge=1)
 

@@ -5,13 +5,46 @@ Nothing logs the text of an utterance, an operation or a claim.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
+from datetime import UTC, datetime
+from typing import Any, BinaryIO, final
 
 import orjson
 import structlog
 
 QUIET = ("aiokafka", "faust", "mode", "openai", "httpx2", "httpcore2")
+
+
+@final
+class EventLines:
+    """The lines of which there is one for each event: written as structlog would at level `info`.
+
+    Those of one turn of the event loop are written together, at its end: on its own each costs a
+    system call, and the steps of structlog as much again.
+    """
+
+    def __init__(self, name: str, output: BinaryIO = sys.stderr.buffer) -> None:
+        self._name = name
+        self._output = output
+        self._is_wanted = structlog.get_logger(name).is_enabled_for(logging.INFO)
+        self._lines: list[bytes] = []
+
+    def write(self, event: str, **fields: Any) -> None:
+        """Write a line soon, in the order of calls."""
+        if not self._is_wanted:
+            return
+        if not self._lines:
+            asyncio.get_running_loop().call_soon(self._flush)
+        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        line = {**fields, "event": event, "level": "info", "logger": self._name, "timestamp": now}
+        self._lines.append(_as_bytes(line) + b"\n")
+
+    def _flush(self) -> None:
+        lines, self._lines = self._lines, []
+        self._output.write(b"".join(lines))
+        self._output.flush()
 
 
 def configure_logs(level: int = logging.INFO) -> None:

@@ -21,6 +21,7 @@ from processor.app.interpreter_settings import INTERPRETER_PREFIX, InterpreterSe
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
+_BUCKET = r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()-]+)*/?$"
 
 
 class SecurityProtocol(StrEnum):
@@ -143,7 +144,8 @@ class WorkerSettings(GateSettings):
     come: what comes meanwhile for a partition that is not part of the fetch waits as long.
     The log has one line for each event from level info on, with the claims only if `log_claims`.
     `checkpoint_seconds` lie between checkpoints for other workers, which go to the topic
-    `snapshots`, or to `checkpoint_folder`, which all workers must see.
+    `snapshots`, or to `checkpoint_folder`, which all workers must see, or to `checkpoint_bucket`,
+    `s3://BUCKET/PREFIX`.
     `tenants` is a file with what holds for each: see `tenants.py`. The verdicts and alerts of the
     `metric_tenants` are counted under their names, those of all others together.
     With a `key_file` what is kept for ever is sealed; topics must then lose what is in the clear
@@ -172,6 +174,7 @@ class WorkerSettings(GateSettings):
     log_claims: bool = False
     checkpoint_seconds: float = Field(default=60.0, gt=0)
     checkpoint_folder: Path | None = None
+    checkpoint_bucket: str | None = Field(default=None, pattern=_BUCKET)
     tenants: Path | None = None
     key_file: Path | None = None
     erasure_window_days: int | None = Field(default=None, ge=1)
@@ -180,6 +183,12 @@ class WorkerSettings(GateSettings):
     def _nothing_in_the_clear(self) -> Self:
         if self.key_file is not None and self.log_claims:
             raise ValueError("log_claims would write what key_file seals into the log")
+        return self
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if self.checkpoint_folder is not None and self.checkpoint_bucket is not None:
+            raise ValueError("checkpoints go to a checkpoint_folder or a checkpoint_bucket")
         return self
 
 

@@ -1,7 +1,7 @@
 """A folder as the place where workers share checkpoints, for sites that have one for all of them.
 
-Each set is a file of a partition, written under another name and renamed when it is whole. Files
-count upwards; a whole set makes the files before it superfluous, and they are removed.
+A set is written under another name and renamed when it is whole. A whole set makes the files before
+it superfluous, and they are removed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,20 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, ParamSpec, TypeVar, final
 
+from processor.app.checkpoint_files import (
+    FILES_MAX,
+    SUFFIX,
+    RecordReader,
+    end_of,
+    is_set,
+    new_stem,
+    number_of,
+    partition_name,
+    to_bytes,
+)
 from processor.app.shared_place import Keyed, Record, SharedPlaceError
 
-FILES_MAX = 32
-"""Of a partition, before a whole set replaces them."""
-READ_RECORDS = 16
-_SUFFIX = ".checkpoint"
-_LENGTH_BYTES = 4
+READ_BYTES = 1_048_576
 
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
@@ -32,7 +39,7 @@ class SharedFolder:
         self._folder = folder
 
     def _of(self, partition: int) -> Path:
-        return self._folder / f"partition-{partition}"
+        return self._folder / partition_name(partition)
 
     async def ends(self, partitions: Sequence[int]) -> dict[int, int]:
         """One more than the number of the newest file of each partition."""
@@ -41,10 +48,13 @@ class SharedFolder:
     async def read(self, partition: int) -> AsyncGenerator[Record, None]:
         """The records of all files in order; a file that was cut ends in a record that is none."""
         for path in await _in_thread(_files, self._of(partition)):
+            reader = RecordReader()
             with await _in_thread(path.open, "rb") as file:
-                while records := await _in_thread(_read_some, file):
-                    for key, value in records:
-                        yield Record(_number(path), key, value)
+                while piece := await _in_thread(file.read, READ_BYTES):
+                    for keyed in reader.take(piece):
+                        yield Record(number_of(path.name), *keyed)
+            for keyed in reader.rest():
+                yield Record(number_of(path.name), *keyed)
 
     async def is_worn(self, partition: int) -> bool:
         """Whether there are many files."""
@@ -56,15 +66,15 @@ class SharedFolder:
         """Write a file; a whole set removes the others."""
         before = await _in_thread(_files, self._of(partition))
         number = _end(before)
-        fresh = self._of(partition) / f"{number:012d}-{os.urandom(4).hex()}"
+        fresh = self._of(partition) / new_stem(number)
         file = await _in_thread(_create, fresh)
         try:
             with file:
                 async for record in records:
-                    await _in_thread(_write, file, record)
-                await _in_thread(_write, file, marker)
+                    await _in_thread(file.write, to_bytes(record))
+                await _in_thread(file.write, to_bytes(marker))
                 await _in_thread(os.fsync, file.fileno())
-            await _in_thread(fresh.rename, fresh.with_suffix(_SUFFIX))
+            await _in_thread(fresh.rename, fresh.with_suffix(SUFFIX))
         finally:
             await _in_thread(fresh.unlink, True)
         alone = len(await _in_thread(_files, self._of(partition))) == len(before) + 1
@@ -84,34 +94,16 @@ async def _in_thread(
 
 def _files(folder: Path) -> list[Path]:
     """The files of a partition in the order in which they were published."""
-    return sorted(path for path in folder.glob(f"*{_SUFFIX}") if path.name[:12].isdecimal())
-
-
-def _number(path: Path) -> int:
-    return int(path.name[:12])
+    return sorted(path for path in folder.glob(f"*{SUFFIX}") if is_set(path.name))
 
 
 def _end(files: list[Path]) -> int:
-    return _number(files[-1]) + 1 if files else 0
+    return end_of([path.name for path in files])
 
 
 def _create(path: Path) -> BinaryIO:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open("xb", buffering=0)
-
-
-def _write(file: BinaryIO, record: Keyed) -> None:
-    parts = [part for each in record for part in (len(each).to_bytes(_LENGTH_BYTES), each)]
-    file.write(b"".join(parts))
-
-
-def _read_some(file: BinaryIO) -> list[Keyed]:
-    records: list[Keyed] = []
-    while len(records) < READ_RECORDS and (length := file.read(_LENGTH_BYTES)):
-        key = file.read(int.from_bytes(length))
-        value = file.read(int.from_bytes(file.read(_LENGTH_BYTES)))
-        records.append((key, value))
-    return records
 
 
 def _remove(files: list[Path]) -> None:

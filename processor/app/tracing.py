@@ -1,23 +1,24 @@
-"""Traces that cross the topics, for sites that run a collector.
+"""Traces that cross topics and the gate, for sites that run a collector.
 
 Off unless OTEL_EXPORTER_OTLP_ENDPOINT (or its variant for traces) is set; then the extra `tracing`
 must be installed, and the other OTEL_... variables mean what OpenTelemetry says. The parent of a
-span is in the headers of the message that is worked on, and what is sent meanwhile carries the span
-on, so a trace goes from whoever published an utterance to whoever reads a verdict. No span has what
-was said.
+span is in the headers of the message or request that is worked on, and what is sent meanwhile
+carries the span on, so a trace goes from whoever published an utterance to whoever reads a verdict,
+and from a check through the log to its answer. No span has what was said.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, final
 
 from processor.app.errors import SettingsError
 from processor.app.messages import Delivered, Headers
 
 SERVICE = "standfast"
+_NOTHING = nullcontext()
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
@@ -34,14 +35,13 @@ class Tracing:
 
         self._tracer = provider.get_tracer(SERVICE)
         self._consumer = SpanKind.CONSUMER
+        self._server = SpanKind.SERVER
         self._context = TraceContextTextMapPropagator()
 
-    @contextmanager
-    def span(self, name: str, message: Delivered) -> Iterator[None]:
+    def span(self, name: str, message: Delivered) -> AbstractContextManager[object]:
         """A span around the work on a message, as a child of the one that it carries."""
         if self._provider is None:
-            yield
-            return
+            return _NOTHING
         carried = {key: (value or b"").decode("ascii", "replace") for key, value in message.headers}
         place = {
             "messaging.system": "kafka",
@@ -49,10 +49,36 @@ class Tracing:
             "messaging.destination.partition.id": str(message.partition),
             "messaging.kafka.offset": message.offset,
         }
+        parent = self._context.extract(carried)
+        span: AbstractContextManager[object] = self._tracer.start_as_current_span(
+            name, parent, self._consumer, place
+        )
+        return span
+
+    @contextmanager
+    def request(
+        self, method: str, route: str, headers: Mapping[str, str]
+    ) -> Iterator[Callable[[int], None]]:
+        """A span around the answer to a request; what it yields is told the status."""
+        if self._provider is None:
+            yield lambda _: None
+            return
         with self._tracer.start_as_current_span(
-            name, self._context.extract(carried), self._consumer, place
-        ):
-            yield
+            f"{method} {route}",
+            self._context.extract({name.lower(): value for name, value in headers.items()}),
+            self._server,
+            {"http.request.method": method, "http.route": route},
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            yield lambda status: span.set_attribute("http.response.status_code", status)
+
+    def step(self, name: str) -> AbstractContextManager[object]:
+        """A span around a part of what is being done."""
+        if self._provider is None:
+            return _NOTHING
+        span: AbstractContextManager[object] = self._tracer.start_as_current_span(name)
+        return span
 
     def carried(self) -> Headers:
         """The headers that carry the current span on."""

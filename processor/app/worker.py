@@ -81,9 +81,8 @@ class Worker:
         self._assignment = Assignment()
         folded = FoldedUtterances()
         self.metrics = Metrics(self._gauges, settings.metric_tenants)
-        self._kafka_log = KafkaLog(
-            sender, store, self._progress, self.metrics, tracing or Tracing(), keys
-        )
+        tracing = tracing or Tracing()
+        self._kafka_log = KafkaLog(sender, store, self._progress, self.metrics, tracing, keys)
         self._reduce = ReduceAgent(
             *(store, self._progress, self.metrics.refused, folded.tell),
             *(self._kafka_log.appended, keys),
@@ -120,6 +119,7 @@ class Worker:
             address=settings.canonical_url,
             peers=settings.peers,
             keys=keys,
+            tracing=tracing,
         )
 
     def _new_interpret(

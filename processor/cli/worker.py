@@ -169,9 +169,8 @@ async def _begin(
     if opened is not None:
         stack.enter_context(watching(opened.model, running.note_endpoint, running.failed))
     routes = [metrics_route(running.metrics.text)]
-    server = WebServer(
-        settings, running.conversations, routes, running.tenants, running.metrics.loop_lag
-    )
+    on_lag = running.metrics.loop_lag
+    server = WebServer(settings, running.conversations, routes, running.tenants, on_lag, traces)
     web = await stack.enter_async_context(server)
     await running.start()
     _collect_less()

@@ -83,6 +83,7 @@ def gated(
         "STANDFAST_WORKER_TOKENS": str(store.parent / "tokens"),
         "STANDFAST_WORKER_REQUESTS_PER_SECOND": "10000",
         "STANDFAST_WORKER_REQUESTS_BURST": "10000",
+        "STANDFAST_WORKER_WRONG_TOKENS_BURST": "10000",
         **environment,
     }
     with running_worker(bootstrap, store, **settings) as process:

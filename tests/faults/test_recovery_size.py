@@ -27,6 +27,7 @@ from tests.faults.logs import (
 )
 from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
+from tests.kafka.s3_server import BUCKET, S3Server
 from tests.pipeline import workers
 from tests.pipeline.workers import (
     make_topics,
@@ -110,6 +111,40 @@ def test_a_folder_does_as_well(empty_kafka: Kafka, tmp_path: Path) -> None:
     assert read(site.bootstrap, SNAPSHOTS) == []
     shutil.rmtree(folder)
     assert site.work("without")["source"] == "log"
+
+
+def test_a_bucket_does_as_well(empty_kafka: Kafka, tmp_path: Path, s3: S3Server) -> None:
+    """The same, where workers share a bucket; without its objects the log is folded."""
+    bucket = f"s3://{BUCKET}/{tmp_path.name}"
+    given = {"STANDFAST_WORKER_CHECKPOINT_BUCKET": bucket, **s3.environment}
+    site = Site(empty_kafka, tmp_path, 4_000, **given)
+    assert_recovers(site, 4_000)
+    assert read(site.bootstrap, SNAPSHOTS) == []
+    shutil.rmtree(s3.folder / tmp_path.name)
+    assert site.work("without")["source"] == "log"
+
+
+def test_a_bucket_that_refuses_everybody_costs_a_recovery_and_nothing_else(
+    empty_kafka: Kafka, tmp_path: Path, s3: S3Server
+) -> None:
+    """With a wrong key every turn is folded all the same; the log says why nothing is shared."""
+    bucket = f"s3://{BUCKET}/{tmp_path.name}"
+    refused = {**s3.environment, "AWS_SECRET_ACCESS_KEY": "wrong"}
+    site = Site(empty_kafka, tmp_path, 1_200, STANDFAST_WORKER_CHECKPOINT_BUCKET=bucket, **refused)
+    store = site.store("refused")
+    with running_worker(site.bootstrap, store, **site.settings) as worker:
+        say(site.bootstrap, [site.reference.say(ids)[0] for ids in site.ids[:SAID_AFTER]])
+        wait_until_done(site.bootstrap)
+        deadline = time.monotonic() + workers.START_SECONDS_MAX
+        while not (told := said_by(store, "checkpoint_not_published")):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert stop(worker) == 0
+    assert digests_in(store, site.ids) == site.reference.digests()
+    assert str(told[0]["reason"]).startswith(bucket)
+    assert recovered(store)["source"] == "log"
+    (not_used,) = said_by(store, "checkpoint_not_used")
+    assert str(not_used["reason"]).startswith(bucket)
 
 
 def flip(stored: bytes, at: float = 0.7) -> bytes:

@@ -1,1 +1,1 @@
-"""Apache Kafka for the tests: fetching it, starting brokers, and the fixtures."""
+"""Apache Kafka and an S3 server for the tests: fetching, starting, and the fixtures."""

@@ -1,4 +1,4 @@
-"""`make kafka`: fetch Apache Kafka with Maven, and prepare its classes for a short start.
+"""`make kafka`: fetch Apache Kafka and an S3 server with Maven, and prepare for a short start.
 
 On a build server a failure is a failure; elsewhere it is one line, and the tests that need Apache
 Kafka are left out.
@@ -10,9 +10,18 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.kafka.cluster import Kafka, KafkaFailedError
-from tests.kafka.software import BUILD, CLASS_ARCHIVE, DEPLOY, FETCHED, LIBS, missing_java
+from tests.kafka.software import (
+    BUILD,
+    CLASS_ARCHIVE,
+    DEPLOY,
+    FETCHED,
+    LIBS,
+    S3_LIBS,
+    missing_java,
+)
 
 FETCH_SECONDS_MAX = 900
 ARCHIVE_SECONDS_MAX = 120.0
@@ -20,7 +29,7 @@ ARCHIVE_SECONDS_MAX = 120.0
 
 def main() -> int:
     """Fetch; the status says whether a run of the tests may go on."""
-    failure = missing_java() or _fetch()
+    failure = missing_java() or _fetch("pom.xml", LIBS) or _fetch("s3.pom.xml", S3_LIBS)
     if failure is None:
         _archive_classes()
         FETCHED.touch()
@@ -34,20 +43,20 @@ def on_build_server() -> bool:
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 
-def _fetch() -> str | None:
-    """Copy Kafka and what it needs into the folder of libraries; or say what went wrong."""
+def _fetch(project: str, libs: Path) -> str | None:
+    """Copy what a project depends on into a folder of libraries; or say what went wrong."""
     if shutil.which("mvn") is None:
         return "there is no Maven (mvn)"
     FETCHED.unlink(missing_ok=True)
     CLASS_ARCHIVE.unlink(missing_ok=True)
-    shutil.rmtree(LIBS, ignore_errors=True)
+    shutil.rmtree(libs, ignore_errors=True)
     command = ["mvn", "--batch-mode", "--quiet", "--no-transfer-progress", "--strict-checksums"]
     BUILD.mkdir(parents=True, exist_ok=True)
     log = BUILD / "maven.log"
     with log.open("wb") as said:
         try:
             done = subprocess.run(
-                [*command, "--file", DEPLOY / "pom.xml", f"-Dlibs={LIBS}"],
+                [*command, "--file", DEPLOY / project, f"-Dlibs={libs}"],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,

@@ -1,7 +1,7 @@
 """Fixtures that give a broker to any test.
 
-A test that uses `kafka`, `empty_kafka` or `start_kafka` belongs to the group `kafka`: it needs
-Apache Kafka itself. A test that uses `broker` takes what there is.
+A test that uses `kafka`, `empty_kafka`, `start_kafka` or `s3` belongs to the group `kafka`: it
+needs what `make kafka` fetches. A test that uses `broker` takes what there is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 
 from processor.app.embedded_broker import EmbeddedBroker
 from tests.kafka.cluster import Kafka
+from tests.kafka.s3_server import S3Server
 from tests.kafka.software import KEPT_LOGS, missing
 
 
@@ -55,6 +56,13 @@ def start_kafka(request: pytest.FixtureRequest) -> Iterator[StartKafka]:
     for cluster in running:
         _keep_logs_of_failures(request, cluster)
         cluster.close()
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """A service that speaks the S3 protocol, shared by the whole run; others leave objects."""
+    with S3Server() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -15,13 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy" / "kafka"
 BUILD = Path(os.environ.get("STANDFAST_TEST_KAFKA", ROOT / "build" / "kafka"))
 LIBS = BUILD / "libs"
+S3_LIBS = BUILD / "s3"
 CLASS_ARCHIVE = BUILD / "classes.jsa"
 """Kafka's classes as the JVM maps them into memory; with it a broker starts in half the time."""
 FETCHED = BUILD / "fetched"
 """Written last by `make kafka`, so that an interrupted fetch starts again."""
 JAVA_MIN = 17
-NEED_KAFKA = frozenset({"kafka", "empty_kafka", "start_kafka"})
-"""Fixtures that give Apache Kafka itself: a test that uses one belongs to the group `kafka`."""
+NEED_KAFKA = frozenset({"kafka", "empty_kafka", "start_kafka", "s3"})
+"""Fixtures that give what `make kafka` fetches: a test that uses one is of the group `kafka`."""
 KEPT_LOGS: pytest.StashKey[list[str]] = pytest.StashKey()
 """Where the logs of brokers are whose tests failed."""
 

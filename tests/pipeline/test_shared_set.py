@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import orjson
 import pytest
 
-from processor.app.checkpoints import read_shared_set
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
 from processor.app.local_store import LocalStore
 from processor.app.messages import OPERATIONS, Delivered, log_message
-from processor.app.shared_folder import SharedFolder
 from processor.app.shared_place import Record
 from processor.app.shared_set import SharedSet
 from processor.engine.snapshot import SNAPSHOT_FORMAT, dump
@@ -177,29 +174,3 @@ def test_a_store_that_another_worker_has_open_is_not_set_aside(tmp_path: Path) -
             asyncio.run(open_it())
         holder.communicate(b"\n", 10)
     assert [each.name for each in tmp_path.iterdir()] == ["store.duckdb"]
-
-
-def test_a_folder_gives_back_what_was_published_in_order(tmp_path: Path) -> None:
-    """Sets follow each other, a whole one replaces all before it, and a cut file spoils its set."""
-
-    async def records(*keyed: tuple[bytes, bytes]) -> AsyncIterator[tuple[bytes, bytes]]:
-        for each in keyed:
-            yield each
-
-    async def publish() -> None:
-        folder = SharedFolder(tmp_path / "shared")
-        assert await folder.ends([0, 1]) == {0: 0, 1: 0}
-        first, second = ((each.key, each.value or b"") for each in SET[:2])
-        mark = (MARKER_KEY, SET[2].value or b"")
-        assert await folder.publish(0, records(first), mark, is_whole=True) == 1
-        assert await folder.publish(0, records(second), mark, is_whole=False) == 2
-        assert [each.key async for each in folder.read(0)] == [b"t/a", b"marker", b"t/b", b"marker"]
-        assert (await read_shared_set(folder, 0)).objection() is None
-        assert await folder.publish(0, records(first, second), mark, is_whole=True) == 3
-        (file,) = (tmp_path / "shared" / "partition-0").iterdir()
-        content = file.read_bytes()
-        file.write_bytes(content[: len(content) // 3])
-        assert (await read_shared_set(folder, 0)).objection() is not None
-        assert await folder.ends([0, 1]) == {0: 3, 1: 0}
-
-    asyncio.run(publish())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from processor.app.web.limits import TENANTS_MAX, Rates, Slots
+from processor.app.web.limits import NAMES_MAX, Rates, Slots
 from tests.web.fake import HERE, Client, FakeConversations, observe, run, serving, statement
 
 OTHER = "/v1/tenants/other/conversations/c1"
@@ -33,9 +33,9 @@ def test_a_bucket_gives_its_burst_and_then_its_rate() -> None:
 def test_buckets_of_invented_tenants_take_bounded_memory() -> None:
     """The one that was not used for longest is forgotten."""
     rates = Rates(1, 1)
-    for each in range(TENANTS_MAX + 10):
+    for each in range(NAMES_MAX + 10):
         rates.take(str(each))
-    assert len(rates._buckets) == TENANTS_MAX
+    assert len(rates._buckets) == NAMES_MAX
 
 
 def test_slots_are_counted_for_all_and_for_each() -> None:

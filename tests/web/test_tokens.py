@@ -33,6 +33,7 @@ from tests.web.fake import (
 )
 
 UNKNOWN = "/v1/tenants/acme/conversations/c9"
+MANY = {"requests_burst": 10_000, "wrong_tokens_burst": 10_000}
 FOREIGN = "/v1/tenants/other/conversations/c1"
 
 
@@ -99,7 +100,7 @@ def test_missing_wrong_and_expired_tokens_are_alike(tmp_path: Path) -> None:
     write_tokens(tmp_path / "tokens", valid, expired)
 
     async def main() -> None:
-        async with serving(conversations(), tokens=tmp_path / "tokens") as client:
+        async with serving(conversations(), tokens=tmp_path / "tokens", **MANY) as client:
             wrong = (None, "sf_wrong", old, "x" * 5_000, "\udcff", "é", " ")
             answers = [
                 [
@@ -148,8 +149,7 @@ def test_refusals_take_alike_long(tmp_path: Path) -> None:
 
     async def main() -> dict[str, list[float]]:
         taken: dict[str, list[float]] = {name: [] for name in asked}
-        settings = {"tokens": tmp_path / "tokens", "requests_burst": 10_000}
-        async with serving(conversations(), **settings) as client:
+        async with serving(conversations(), tokens=tmp_path / "tokens", **MANY) as client:
             for _ in range(150):
                 for name, (here, holder) in asked.items():
                     began = time.perf_counter()

@@ -26,6 +26,7 @@ from processor.app.pages.source import Source
 from processor.app.web.asked import NOWHERE
 from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
+from processor.app.web.wrong_tokens import WrongTokens
 from replay.errors import NotKeptError, StoreBusyError, StoreError
 from replay.report.page import report_page
 from schemas.ids import NAME_PATTERN, TENANT_PATTERN
@@ -61,6 +62,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self._followers = 0
+        self._wrong_tokens = WrongTokens()
 
     def routes(self) -> list[web.RouteDef]:
         """Every path there is."""
@@ -85,7 +87,7 @@ class Site:
         given = token.strip() if kind.lower() == "bearer" else request.cookies.get(COOKIE)
         holder = self._holder_of(given)
         if holder is None:
-            raise ProblemRaised(Kind.UNAUTHORISED)
+            raise self._wrong_tokens.problem(request.remote)
         if Scope.READ not in holder.scopes:
             raise ProblemRaised(Kind.FORBIDDEN)
         return holder
@@ -127,6 +129,10 @@ class Site:
         _refuse_other_sites(request)
         token = (await request.post()).get("token")
         holder = self._holder_of(token.strip()) if isinstance(token, str) else None
+        if holder is None:
+            refused = self._wrong_tokens.problem(request.remote)
+            if refused.kind is not Kind.UNAUTHORISED:
+                raise refused
         if holder is None or Scope.READ not in holder.scopes or self.tokens.path is None:
             return _html(lists.sign_in_page(wrong=True), lists.policy(), status=401)
         response = web.Response(status=303, headers={**_HEADERS, "Location": "/"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeAlias, TypeVar, final
 from weakref import WeakValueDictionary
@@ -21,6 +21,7 @@ from processor.app.conversations import Conversations, Elsewhere, Ours
 from processor.app.gate_settings import GateSettings
 from processor.app.progress import EpochEnded
 from processor.app.tenants import PLAIN, Tenants
+from processor.app.tracing import Tracing
 from processor.app.web import views
 from processor.app.web.asked import Asked
 from processor.app.web.checks import check_bytes, pending_elsewhere
@@ -34,6 +35,7 @@ from processor.app.web.problem_details import (
 )
 from processor.app.web.routing import Forwarder, OwnerSilent
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
+from processor.app.web.wrong_tokens import WrongTokens
 from schemas.contract import Contract
 from schemas.http import (
     WAIT_MS_DEFAULT,
@@ -71,47 +73,62 @@ class Gate:
     tokens: Tokens
     forwarder: Forwarder
     tenants: Tenants = PLAIN
+    tracing: Tracing = field(default_factory=Tracing)
 
     def __post_init__(self) -> None:
         settings = self.settings
         self._rates = Rates(settings.requests_per_second, settings.requests_burst)
+        self._wrong_tokens = WrongTokens(
+            settings.wrong_tokens_per_second, settings.wrong_tokens_burst
+        )
         self._copying: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._slots = Slots(settings.waiting_max, settings.waiting_per_tenant_max)
 
     def routes(self) -> list[web.RouteDef]:
         """Every path about a conversation."""
+        post, get = web.post, web.get
+        reads = Scope.READ
         return [
-            web.post(f"{CONVERSATION}/check", self._serving(Scope.CHECK, self._check)),
-            web.get(f"{CONVERSATION}/state", self._serving(Scope.READ, self._state)),
-            web.get(f"{CONVERSATION}/affected", self._serving(Scope.READ, self._affected)),
-            web.get(f"{CONVERSATION}/context", self._serving(Scope.READ, self._context)),
-            web.get(f"{CONVERSATION}/memory", self._serving(Scope.READ, self._memory)),
-            web.get(f"{CONVERSATION}/alerts", self._serving(Scope.READ, self._alerts)),
-            web.get(
-                f"{CONVERSATION}/records/{{record:.+}}", self._serving(Scope.READ, self._record)
-            ),
+            self._route(post, f"{CONVERSATION}/check", Scope.CHECK, self._check),
+            self._route(get, f"{CONVERSATION}/state", reads, self._state),
+            self._route(get, f"{CONVERSATION}/affected", reads, self._affected),
+            self._route(get, f"{CONVERSATION}/context", reads, self._context),
+            self._route(get, f"{CONVERSATION}/memory", reads, self._memory),
+            self._route(get, f"{CONVERSATION}/alerts", reads, self._alerts),
+            self._route(get, f"{CONVERSATION}/records/{{record:.+}}", reads, self._record),
         ]
 
-    def _serving(
-        self, scope: Scope, respond: Respond
-    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def _route(
+        self, method: Callable[..., web.RouteDef], path: str, scope: Scope, respond: Respond
+    ) -> web.RouteDef:
         async def serve(request: web.Request) -> web.Response:
-            holder = self._holder(request, scope)
-            charged = _charged(request, holder)
-            retry_s = self._rates.take(charged)
-            if retry_s is not None:
-                raise ProblemRaised(Kind.TOO_MANY, retry_s=retry_s)
-            slot = self._slots.take(charged)
-            if slot is None:
-                raise ProblemRaised(Kind.BUSY, retry_s=RETRY_SECONDS)
-            try:
-                return await self._serve(request, holder, respond, slot)
-            except EpochEnded as ended:
-                raise rebalancing() from ended
-            finally:
-                slot.release()
+            with self.tracing.request(request.method, path, request.headers) as answered:
+                try:
+                    response = await self._admit(request, scope, respond)
+                except ProblemRaised as raised:
+                    answered(raised.kind.value.status)
+                    raise
+                answered(response.status)
+                return response
 
-        return serve
+        return method(path, serve)
+
+    async def _admit(self, request: web.Request, scope: Scope, respond: Respond) -> web.Response:
+        """Serve whoever may ask, within its bounds. Raises ProblemRaised."""
+        holder = self._holder(request, scope)
+        charged = _charged(request, holder)
+        retry_s = self._rates.take(charged)
+        if retry_s is not None:
+            raise ProblemRaised(Kind.TOO_MANY, retry_s=retry_s)
+        slot = self._slots.take(charged)
+        if slot is None:
+            raise ProblemRaised(Kind.BUSY, retry_s=RETRY_SECONDS)
+        try:
+            return await self._serve(request, holder, respond, slot)
+        except EpochEnded as ended:
+            raise rebalancing() from ended
+        finally:
+            slot.release()
 
     def _holder(self, request: web.Request, scope: Scope) -> Holder:
         """Who asks. Raises ProblemRaised, the same for every token that is not valid."""
@@ -119,7 +136,7 @@ class Gate:
         is_token = kind.lower() == "bearer" and len(token) <= TOKEN_CHARS_MAX
         holder = self.tokens.holder(token.strip() if is_token else None, datetime.now(UTC))
         if holder is None:
-            raise ProblemRaised(Kind.UNAUTHORISED)
+            raise self._wrong_tokens.problem(request.remote)
         if scope not in holder.scopes:
             raise ProblemRaised(Kind.FORBIDDEN)
         return holder
@@ -165,7 +182,8 @@ class Gate:
             seconds = min(int(wait_ms) if waits else WAIT_MS_DEFAULT, WAIT_MS_MAX) / 1_000
             seconds, pending = seconds + VIEW_SECONDS_MORE, b""
         try:
-            return await self.forwarder.forward(request, body, address, seconds)
+            carried = {name: value.decode() for name, value in self.tracing.carried()}
+            return await self.forwarder.forward(request, body, address, seconds, carried)
         except OwnerSilent as silent:
             if not pending:
                 raise rebalancing() from silent

@@ -1,4 +1,4 @@
-"""How much one tenant, and all together, may ask of a worker."""
+"""How much one tenant, one address, and all together, may ask of a worker."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, final
 
-TENANTS_MAX = 10_000
-"""With an open gate a tenant is a name in a path, of which there is no end."""
+NAMES_MAX = 10_000
+"""With an open gate a tenant is a name in a path, of which there is no end, as of addresses."""
 
 
 @final
 class Rates:
-    """A token bucket for each tenant: `burst` at once, `per_second` in the long run."""
+    """A token bucket for each name: `burst` at once, `per_second` in the long run."""
 
     def __init__(
         self, per_second: float, burst: int, clock: Callable[[], float] = time.monotonic
@@ -25,14 +25,14 @@ class Rates:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, tenant_id: str) -> int | None:
+    def take(self, name: str) -> int | None:
         """Take one request; None if it may pass, else in how many seconds the next one may."""
         now = self._clock()
-        left, at = self._buckets.pop(tenant_id, (float(self._burst), now))
+        left, at = self._buckets.pop(name, (float(self._burst), now))
         left = min(self._burst, left + (now - at) * self._per_second)
         wait_s = None if left >= 1 else max(1, math.ceil((1 - left) / self._per_second))
-        self._buckets[tenant_id] = (left if wait_s else left - 1, now)
-        if len(self._buckets) > TENANTS_MAX:
+        self._buckets[name] = (left if wait_s else left - 1, now)
+        if len(self._buckets) > NAMES_MAX:
             self._buckets.popitem(last=False)
         return wait_s
 

@@ -42,6 +42,7 @@ class Kind(Enum):
     TOO_LARGE = _What(413, "the request is too large")
     UNSUPPORTED = _What(415, "the body must be application/json")
     TOO_MANY = _What(429, "the tenant sends more requests than it may")
+    TOO_MANY_WRONG_TOKENS = _What(429, "too many requests without a valid token came from there")
     FAILED = _What(500, "the request failed; the log of the worker says why")
     REBALANCING = _What(503, "nobody can be asked about the conversation just now")
     BUSY = _What(503, "too many requests wait")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from typing import final
 
 import aiohttp
@@ -51,10 +52,16 @@ class Forwarder:
         await self._session.close()
 
     async def forward(
-        self, request: web.Request, body: bytes, address: str, seconds_max: float
+        self,
+        request: web.Request,
+        body: bytes,
+        address: str,
+        seconds_max: float,
+        carried: Mapping[str, str],
     ) -> web.Response:
-        """The owner's answer, if it comes in time. Raises OwnerSilent.
+        """The owner's answer, if it comes in time; `carried` are headers of our own beside its.
 
+        Raises OwnerSilent.
         Raises ProblemRaised if the owner cannot be reached, is not one, or is waited for by many.
         """
         if FORWARDED in request.headers:
@@ -64,7 +71,7 @@ class Forwarder:
         self._waiting[address] += 1
         try:
             async with asyncio.timeout(seconds_max):
-                return await self._send(request, body, address)
+                return await self._send(request, body, address, carried)
         except aiohttp.ClientError as failure:
             _log.info("owner_not_reached", address=address, error=type(failure).__name__)
             raise rebalancing() from failure
@@ -74,12 +81,14 @@ class Forwarder:
         finally:
             self._waiting[address] -= 1
 
-    async def _send(self, request: web.Request, body: bytes, address: str) -> web.Response:
+    async def _send(
+        self, request: web.Request, body: bytes, address: str, carried: Mapping[str, str]
+    ) -> web.Response:
         headers = {name: request.headers[name] for name in _SENT_ON if name in request.headers}
         async with self._session.request(
             request.method,
             URL(address + request.rel_url.raw_path_qs, encoded=True),
-            headers={**headers, FORWARDED: "1"},
+            headers={**headers, **carried, FORWARDED: "1"},
             data=body or None,
             allow_redirects=False,
         ) as answer:

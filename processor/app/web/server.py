@@ -18,6 +18,7 @@ from processor.app.conversations import Conversations
 from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
 from processor.app.tenants import PLAIN, Tenants
+from processor.app.tracing import Tracing
 from processor.app.web.gate import Gate
 from processor.app.web.health import Health
 from processor.app.web.problem_details import Kind, problem_response, problems
@@ -51,12 +52,14 @@ class WebServer:
         extra_routes: Sequence[web.RouteDef] = (),
         tenants: Tenants = PLAIN,
         on_lag: Callable[[float], None] = lambda _: None,
+        tracing: Tracing | None = None,
     ) -> None:
         self._settings = settings
         self._conversations = conversations
         self._extra_routes = extra_routes
         self._tenants = tenants
         self._on_lag = on_lag
+        self._tracing = tracing or Tracing()
         self._stack = AsyncExitStack()
         self.port = 0
 
@@ -101,7 +104,8 @@ class WebServer:
         tokens.load()
         _watch(stack, tokens.watch())
         forwarder = await stack.enter_async_context(Forwarder())
-        return Gate(settings, self._conversations, tokens, forwarder, self._tenants).routes()
+        gate = Gate(settings, self._conversations, tokens, forwarder, self._tenants, self._tracing)
+        return gate.routes()
 
 
 async def listen(stack: AsyncExitStack, app: web.Application, host: str, port: int) -> int:
