@@ -175,6 +175,17 @@ def test_services_find_their_pods(found: list[Manifest]) -> None:
         assert sum(wanted.items() <= has.items() for has in labels) == 1, each["metadata"]["name"]
 
 
+def test_the_chart_can_be_tried_where_it_is_installed(found: list[Manifest]) -> None:
+    """`helm test` asks the service of the gate with a command of the product."""
+    pod = one(found, "Pod")
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    (container,) = pod["spec"]["containers"]
+    gate = one(found, "Service", "-gate")
+    assert [port["port"] for port in gate["spec"]["ports"]] == [80]
+    asked = parse(container["args"])["url"]
+    assert asked == f"http://{gate['metadata']['name']}/livez"
+
+
 def test_what_the_operator_scrapes_are_services_of_ours() -> None:
     """The monitor selects the services of worker and archive, and their port has that name."""
     found = manifests(render("everything"))
