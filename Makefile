@@ -21,7 +21,7 @@ IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka browser tools hooks test test-full test-model embeddings bench \
-	lint lock schemas clean
+	lint lock schemas chart clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -134,6 +134,9 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate
+
+chart: setup ## write anew what of helm/standfast is made from something else
+	$(BIN)/python -m tests.deploy.chart_files
 
 clean: ## remove what the other targets made, except .venv
 	rm -rf build dist standfast-out .coverage .coverage.* .benchmarks .hypothesis \

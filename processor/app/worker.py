@@ -109,16 +109,21 @@ class Worker:
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._endpoint_answers = True
-        self.conversations = ConversationsOfWorker(
+        self.conversations = self._new_conversations(folded, tracing)
+
+    def _new_conversations(
+        self, folded: FoldedUtterances, tracing: Tracing
+    ) -> ConversationsOfWorker:
+        return ConversationsOfWorker(
             host=self,
-            store=store,
+            store=self._store,
             progress=self._progress,
             interpret=self._interpret,
             dispatcher=self._dispatcher,
             folded=folded,
-            address=settings.canonical_url,
-            peers=settings.peers,
-            keys=keys,
+            address=self.settings.canonical_url,
+            peers=self.settings.peers,
+            keys=self._keys,
             tracing=tracing,
         )
 

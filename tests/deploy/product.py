@@ -35,7 +35,14 @@ _FIELDS = {
     WORKER_PREFIX: WorkerSettings.model_fields,
     INTERPRETER_PREFIX: InterpreterSettings.model_fields,
 }
-_OTHERS = frozenset({"OPENAI_API_KEY", "OPENAI_BASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"})
+_OTHERS = frozenset(
+    {
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "STANDFAST_WORKER_KEY_FILE",
+    }
+)
 _METRIC = re.compile(r"\b(?:standfast|process|python)_\w+\b")
 
 

@@ -14,8 +14,8 @@ CHART = ROOT / "helm" / "standfast"
 BUILD = Path(os.environ.get("STANDFAST_TEST_TOOLS", ROOT / "build" / "tools"))
 FETCHED = BUILD / "fetched"
 """Written last by `make tools`, so that an interrupted fetch starts again."""
-NEED_TOOLS = frozenset({"image", "rendered"})
-"""Fixtures that need a tool: a test that uses one belongs to the group `deploy`."""
+NEED_TOOLS = frozenset({"image"})
+"""Fixtures that need root or a tool: a test that uses one belongs to the group `deploy`."""
 PYTHON_TOOLS = BUILD / "venv"
 HELM = BUILD / "helm"
 PROMTOOL = BUILD / "promtool"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -136,39 +137,16 @@ def wait_until_alive(process: subprocess.Popen[str], port: int) -> None:
     raise AssertionError(process.communicate()[1][-2_000:])
 
 
-def test_the_start_command_serves_and_the_health_check_sees_it(image: Image) -> None:
+def test_the_image_does_its_work(image: Image) -> None:
     """As a user without rights on a read-only file system, with nothing but its volume."""
-    port = str(free_port())
-    arguments = [*image.stage.one("CMD").words(), "--embedded-broker"]
-    before = image.health(STANDFAST_WORKER_LISTEN_PORT=port)
-    with started(image, *arguments, STANDFAST_WORKER_LISTEN_PORT=port) as process:
-        wait_until_alive(process, int(port))
-        alive = image.health(STANDFAST_WORKER_LISTEN_PORT=port)
-        owner = os.stat(image.volume / "worker.duckdb").st_uid
-    assert before.returncode == 1
-    assert (alive.returncode, alive.stderr) == (0, "")
-    assert str(owner) == image.stage.one("USER").rest.partition(":")[0]
+    _has_only_what_is_locked(image)
+    _serves_and_is_seen_to_live(image)
+    _runs_and_audits(image)
+    _writes_nowhere_else(image)
+    _serves_what_it_may_only_read(image)
 
 
-def test_the_same_image_runs_and_audits(image: Image) -> None:
-    """`run` on a file in the volume, `replay audit` of what it wrote, both without rights."""
-    (image.volume / "incident.jsonl").write_bytes(scenario_bytes("incident"))
-    ran_ = image.run("run", "incident.jsonl", "--out", "out")
-    assert ran_.returncode == 0, ran_.stderr
-    audited = image.run("replay", "audit", "--db", "out/standfast.duckdb")
-    assert audited.returncode == 0, audited.stderr
-
-
-def test_what_it_must_not_write_it_cannot(image: Image) -> None:
-    """Outside the volume the answer is one line and status 2."""
-    (image.volume / "incident.jsonl").write_bytes(scenario_bytes("incident"))
-    for outside in ("/opt/standfast/out", "/out"):
-        refused = image.run("run", "incident.jsonl", "--out", outside)
-        assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 1
-
-
-def test_the_image_has_only_what_is_locked_for_run_time(image: Image) -> None:
+def _has_only_what_is_locked(image: Image) -> None:
     """Every package that is installed stands in the lock, with that version, and no tool else."""
     lock = (DEPLOY / "runtime.lock").read_text()
     locked = set(re.findall(r"^([a-z0-9-]+)==([^\s;]+)", lock, re.MULTILINE))
@@ -181,3 +159,50 @@ def test_the_image_has_only_what_is_locked_for_run_time(image: Image) -> None:
     assert installed.pop("standfast") == pyproject()["project"]["version"]
     assert set(installed.items()) <= locked
     assert not {"pytest", "pip", "mypy"} & set(installed)
+
+
+def _serves_and_is_seen_to_live(image: Image) -> None:
+    """The start command reaches /livez, and the health check says so."""
+    port = str(free_port())
+    arguments = [*image.stage.one("CMD").words(), "--embedded-broker"]
+    before = image.health(STANDFAST_WORKER_LISTEN_PORT=port)
+    with started(image, *arguments, STANDFAST_WORKER_LISTEN_PORT=port) as process:
+        wait_until_alive(process, int(port))
+        alive = image.health(STANDFAST_WORKER_LISTEN_PORT=port)
+        owner = os.stat(image.volume / "worker.duckdb").st_uid
+    assert before.returncode == 1
+    assert (alive.returncode, alive.stderr) == (0, "")
+    assert str(owner) == image.stage.one("USER").rest.partition(":")[0]
+
+
+def _runs_and_audits(image: Image) -> None:
+    """`run` on a file in the volume, `replay audit` of what it wrote."""
+    (image.volume / "incident.jsonl").write_bytes(scenario_bytes("incident"))
+    for arguments in (
+        ("run", "incident.jsonl", "--out", "out"),
+        ("replay", "audit", "--db", "out/standfast.duckdb"),
+    ):
+        done = image.run(*arguments)
+        assert done.returncode == 0, done.stderr
+
+
+def _writes_nowhere_else(image: Image) -> None:
+    """Outside the volume the answer is one line and status 2."""
+    for outside in ("/opt/standfast/out", "/out"):
+        refused = image.run("run", "incident.jsonl", "--out", outside)
+        assert refused.returncode == 2
+        assert refused.stderr.count("\n") == 1
+
+
+def _serves_what_it_may_only_read(image: Image) -> None:
+    """A store in a folder that it cannot write to, as on a claim that is mounted read-only."""
+    claim = image.layout / "opt" / "claim"
+    claim.mkdir()
+    shutil.copy(image.volume / "out" / "standfast.duckdb", claim)
+    port = free_port()
+    arguments = ("--db", "/opt/claim/standfast.duckdb", "--port", str(port))
+    with started(image, "serve", *arguments) as process:
+        wait_until_alive(process, port)
+        address = f"http://127.0.0.1:{port}/v1/tenants/default/conversations"
+        with urlopen(address, timeout=60) as answer:
+            assert "incident" in answer.read().decode()

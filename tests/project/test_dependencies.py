@@ -19,6 +19,9 @@ BUILD_LOCK = ROOT / "deploy" / "build.lock"
 MODEL_LOCK = ROOT / "deploy" / "model.lock"
 EMBEDDINGS_LOCK = ROOT / "deploy" / "embeddings.lock"
 HOOKS_LOCK = ROOT / "deploy" / "hooks.lock"
+RUNTIME_LOCK = ROOT / "deploy" / "runtime.lock"
+TOOLS_LOCK = ROOT / "deploy" / "tools.lock"
+LOCKS = [LOCK, BUILD_LOCK, MODEL_LOCK, RUNTIME_LOCK, TOOLS_LOCK, EMBEDDINGS_LOCK, HOOKS_LOCK]
 PERMISSIVE = {
     "0BSD",
     "Apache-2.0",
@@ -63,6 +66,7 @@ def _runtime() -> list[Requirement]:
     [
         pytest.param(LOCK, [*_runtime(), *_requirements("build", "dev")], id="requirements"),
         pytest.param(BUILD_LOCK, _requirements("build"), id="build"),
+        pytest.param(RUNTIME_LOCK, _runtime(), id="runtime"),
     ],
 )
 def test_the_lock_fits_what_is_declared(lock: Path, requirements: list[Requirement]) -> None:
@@ -73,10 +77,11 @@ def test_the_lock_fits_what_is_declared(lock: Path, requirements: list[Requireme
         assert all(requirement.specifier.contains(version) for version in versions)
 
 
-def test_the_build_lock_agrees_with_the_other() -> None:
-    """What is installed first is not replaced afterwards."""
+def test_the_parts_of_the_lock_agree_with_the_whole() -> None:
+    """What is installed first is not replaced afterwards, and the image has what is tested."""
     pins = _pins(LOCK)
-    assert {name: pins[name] for name in _pins(BUILD_LOCK)} == _pins(BUILD_LOCK)
+    for lock in (BUILD_LOCK, RUNTIME_LOCK):
+        assert {name: pins[name] for name in _pins(lock)} == _pins(lock)
 
 
 def test_every_dependency_is_bounded() -> None:
@@ -85,11 +90,7 @@ def test_every_dependency_is_bounded() -> None:
         assert {spec.operator for spec in requirement.specifier} == {">=", "<"}, requirement.name
 
 
-@pytest.mark.parametrize(
-    "lock",
-    [LOCK, BUILD_LOCK, MODEL_LOCK, EMBEDDINGS_LOCK, HOOKS_LOCK],
-    ids=lambda lock: lock.name,
-)
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
 def test_every_pin_has_a_hash_and_no_address(lock: Path) -> None:
     """A lock holds versions and hashes; where they come from is the machine's business."""
     text = lock.read_text()

@@ -73,10 +73,6 @@ securityContext:
 - name: STANDFAST_KAFKA_SSL_KEYFILE
   value: /etc/standfast/certificate/tls.key
 {{- end }}
-{{- if .Values.encryption.existingSecret }}
-- name: STANDFAST_WORKER_KEY_FILE
-  value: /etc/standfast/encryption/{{ .Values.encryption.key }}
-{{- end }}
 {{- end -}}
 
 {{- define "standfast.secretMounts" -}}
@@ -85,9 +81,6 @@ securityContext:
 {{- end }}
 {{- if .Values.kafka.certificateSecret }}
 - {name: certificate, mountPath: /etc/standfast/certificate, readOnly: true}
-{{- end }}
-{{- if .Values.encryption.existingSecret }}
-- {name: encryption, mountPath: /etc/standfast/encryption, readOnly: true}
 {{- end }}
 {{- end -}}
 
@@ -98,9 +91,26 @@ securityContext:
 {{- with .Values.kafka.certificateSecret }}
 - {name: certificate, secret: {secretName: {{ . }}, defaultMode: 0440}}
 {{- end }}
-{{- with .Values.encryption.existingSecret }}
+{{- end -}}
+
+{{/* The file of keys, for those who read or write what is kept; the job for topics does not. */}}
+{{- define "standfast.keyEnv" -}}
+{{- if .Values.encryption.existingSecret -}}
+- name: STANDFAST_WORKER_KEY_FILE
+  value: /etc/standfast/encryption/{{ .Values.encryption.key }}
+{{- end -}}
+{{- end -}}
+
+{{- define "standfast.keyMount" -}}
+{{- if .Values.encryption.existingSecret -}}
+- {name: encryption, mountPath: /etc/standfast/encryption, readOnly: true}
+{{- end -}}
+{{- end -}}
+
+{{- define "standfast.keyVolume" -}}
+{{- with .Values.encryption.existingSecret -}}
 - {name: encryption, secret: {secretName: {{ . }}, defaultMode: 0440}}
-{{- end }}
+{{- end -}}
 {{- end -}}
 
 {{/* A volume with tokens.jsonl: the secret's, or an empty one, which lets nobody in. */}}
