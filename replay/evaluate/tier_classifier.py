@@ -119,7 +119,7 @@ def main(arguments: list[str]) -> int:
     try:
         given = read_streams(Path(arguments[1])) if arguments[1:] else ()
         kept_back = given[KEPT_BACK - 1 :: KEPT_BACK]
-        learned_on = [each for place, each in enumerate(given, 1) if place % KEPT_BACK]
+        learned_on = tuple(each for place, each in enumerate(given, 1) if place % KEPT_BACK)
         if arguments[1:] and not kept_back:
             raise StreamsError(f"{arguments[1]}: fewer than {KEPT_BACK} streams")
         learned_on, kept_back = (learned_on, kept_back) if given else own_streams()
