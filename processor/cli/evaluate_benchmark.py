@@ -1,11 +1,13 @@
 """`standfast evaluate NAME` for every benchmark that is items under arms: one command, many names.
 
-The names are commands of their own, so that each says in its help what data it reads.
+The names are commands of their own, so that each says in its help what data it reads. A client of
+models takes longer to load than most of them take, so it is loaded when one is wanted.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,12 +18,10 @@ import click
 from pydantic import ValidationError
 
 from processor.app.interpreter_settings import InterpreterKind
-from processor.app.interpreters import open_interpreter
 from processor.app.settings import interpreter_settings
 from processor.cli.errors import BadInputError, writing_to
 from processor.cli.output import Progress, write_json
 from processor.cli.prices import Prices, price_option, total
-from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable
 from processor.interpreter.request import Model
 from replay.evaluate.adapters import AdapterError
@@ -145,6 +145,9 @@ def _loaded(benchmark: Benchmark, options: Options) -> Workload:
         raise BenchmarkError(f"{options.data}: {problem}") from invalid
     if not workload.items:
         raise BenchmarkError(f"{options.data}: there is nothing in it to measure")
+    name, count = Counter(item.id for item in workload.items).most_common(1)[0]
+    if count > 1:
+        raise BenchmarkError(f"{options.data}: two items are called {name!r}")
     return workload
 
 
@@ -156,6 +159,9 @@ async def _with_model(
     arms: Sequence[str],
     step: Callable[[], None],
 ) -> tuple[Subject, list[Measurement], Spent]:
+    from processor.app.interpreters import open_interpreter
+    from processor.cli.reading import try_out
+
     settings = interpreter_settings({"kind": InterpreterKind.OPENAI})
     async with AsyncExitStack() as stack:
         folder = asked.out or Path(stack.enter_context(TemporaryDirectory()))
