@@ -236,11 +236,9 @@ ATTRIBUTES = (
 
 
 def test_two_hundred_pairs_of_unrelated_facts_retire_nothing() -> None:
-    """Facts about one person under different attributes: none is revised or disputed by another.
-
-    They have different values, by one source or two, undated, dated apart, or the later told first:
-    whatever replaces, contradicts or comes late within one key would do so here.
-    """
+    """Facts about one person under different attributes: none is revised or disputed by another."""
+    # different values, by one source or two, undated, dated apart, or the later told first:
+    # whatever replaces, contradicts or comes late within one key would do so here
     pairs = list(combinations(ATTRIBUTES, 2))[:200]
     assert len(pairs) == 200
     for number, (one, other) in enumerate(pairs):
