@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, final
@@ -39,10 +39,13 @@ class Opened(NamedTuple):
 
 
 @asynccontextmanager
-async def open_interpreter(settings: InterpreterSettings) -> AsyncIterator[Opened | None]:
+async def open_interpreter(
+    settings: InterpreterSettings, through: Callable[[Model], Model] = lambda model: model
+) -> AsyncIterator[Opened | None]:
     """The interpreter of the settings, closed at the end; None if there is none.
 
-    Raises OSError and WireError if a cassette cannot be read or written, and StoreError.
+    `through` may put something between the interpreter and the model. Raises OSError and WireError
+    if a cassette cannot be read or written, and StoreError.
     """
     async with AsyncExitStack() as stack:
         model: Model
@@ -59,6 +62,7 @@ async def open_interpreter(settings: InterpreterSettings) -> AsyncIterator[Opene
                 if settings.record is not None:
                     cassette = stack.enter_context(settings.record.open("ab"))
                     model = RecordingModel(model, cassette)
+        model = through(model)
         yield Opened(_interpreter(settings, model), model)
 
 

@@ -11,12 +11,10 @@ from typing import NamedTuple, final
 import click
 
 from processor.app.interpreter_settings import InterpreterKind, InterpreterSettings
-from processor.app.interpreters import open_interpreter
 from processor.app.settings import interpreter_settings
 from processor.cli.errors import BadInputError, writing_to
 from processor.cli.output import Progress, write_json
 from processor.cli.reader_options import cassette_option, interpreter_option, record_option
-from processor.cli.reading import try_out
 from processor.interpreter.port import EndpointUnavailable, Interpreter
 from processor.interpreter.prompts import Condition
 from processor.interpreter.prompts.texts import VERSION
@@ -169,6 +167,9 @@ async def _one_run(interpreter: Interpreter, progress: Progress) -> AsyncIterato
 @asynccontextmanager
 async def _opened(settings: InterpreterSettings) -> AsyncIterator[Interpreter]:
     """The interpreter of the settings, tried out before it is asked for the first turn."""
+    from processor.app.interpreters import open_interpreter
+    from processor.cli.reading import try_out
+
     async with open_interpreter(settings) as opened:
         if opened is None:
             yield GoldInterpreter()

@@ -105,7 +105,7 @@ def _take(conversation: Conversation, event: LogEvent, whole: bool) -> None:
     if isinstance(advanced, LogRefused):
         raise BenchmarkError(f"{event.utterance.id}: the log refuses it: {advanced}")
     if whole and advanced.outcome is not None and advanced.outcome.rejections:
-        raise BenchmarkError(f"{event.utterance.id}: {advanced.outcome.rejections[0]}")
+        raise BenchmarkError(f"{event.utterance.id}: {advanced.outcome.rejections[0].reason}")
 
 
 def _event(

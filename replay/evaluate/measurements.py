@@ -17,13 +17,14 @@ Subject: TypeAlias = dict[str, str | None]
 
 @final
 class Measurement(Contract):
-    """One item under one arm; `answer` is what a model said."""
+    """One item under one arm; `answer` is what a model said, `failure` why it says nothing."""
 
     item: str
     group: str
     arm: str
     scores: dict[str, float]
     answer: str | None = None
+    failure: str | None = None
 
 
 class _Kept(Contract):
@@ -55,10 +56,7 @@ class Measurements:
     def _read(self) -> None:
         """Read what is there, drop a last line that was cut short. Raises StoreError."""
         assert self._path is not None
-        stored = self._path.read_bytes() if self._path.exists() else b""
-        whole = stored[: stored.rfind(b"\n") + 1]
-        if len(whole) != len(stored):
-            self._path.write_bytes(whole)
+        whole = drop_cut_line(self._path)
         if not whole:
             self._path.write_bytes(canonical_bytes(_Kept(subject=self._subject)) + b"\n")
             return
@@ -82,3 +80,12 @@ class Measurements:
                     f"{self._path}:1: these items have another {name}, {kept.get(name)!r} "
                     f"instead of {self._subject.get(name)!r}; choose another --out"
                 )
+
+
+def drop_cut_line(path: Path) -> bytes:
+    """Drop a last line that was cut short from a file; gives what is there, nothing if no file."""
+    stored = path.read_bytes() if path.exists() else b""
+    whole = stored[: stored.rfind(b"\n") + 1]
+    if len(whole) != len(stored):
+        path.write_bytes(whole)
+    return whole

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, final
 
@@ -47,9 +48,13 @@ class Report(NamedTuple):
 
 
 def report(
-    benchmark: Benchmark, workload: Workload, subject: Subject, measurements: Sequence[Measurement]
+    benchmark: Benchmark,
+    workload: Workload,
+    subject: Subject,
+    measurements: Sequence[Measurement],
+    beside: Sequence[str] = (),
 ) -> Report:
-    """Sum up the measurements."""
+    """Sum up the measurements; `beside` are notes of whoever made them."""
     seed = int(subject["seed"] or 0)
     measurements = _completed(workload, measurements)
     scored = _by_item_and_arm(measurements)
@@ -58,7 +63,7 @@ def report(
         subject,
         tuple(_rows(measurements, seed)),
         tuple(_compared(benchmark.contrasts, measurements, seed)),
-        tuple(workload.notes(scored)),
+        (*workload.notes(scored), *_failures(measurements), *beside),
         measurements,
     )
 
@@ -69,6 +74,19 @@ def _completed(workload: Workload, measurements: Sequence[Measurement]) -> Seque
         each.model_copy(update={"scores": each.scores | more.get((each.item, each.arm), {})})
         for each in measurements
     ]
+
+
+def _failures(measurements: Sequence[Measurement]) -> Iterable[str]:
+    """Of each arm how many questions have no answer, and why."""
+    for arm in dict.fromkeys(measurement.arm for measurement in measurements):
+        of_arm = [measurement for measurement in measurements if measurement.arm == arm]
+        found = Counter(each.failure for each in of_arm if each.failure is not None)
+        if found:
+            why = ", ".join(f"{count} {failure}" for failure, count in sorted(found.items()))
+            yield (
+                f"{arm}: {found.total()} of {len(of_arm)} questions failed ({why}); they are "
+                "neither right nor wrong"
+            )
 
 
 def _by_item_and_arm(measurements: Sequence[Measurement]) -> Mapping[tuple[str, str], Scores]:

@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from processor.interpreter.port import Interpreter
-from replay.evaluate.asking import QaModel
-from replay.evaluate.benchmark import END_TO_END, Item, Workload
+from replay.evaluate.asking import QaModel, Said
+from replay.evaluate.benchmark import END_TO_END, Item, Scores, Workload
 from replay.evaluate.measurements import Measurement, Measurements
 
 PORTION = 200
@@ -59,7 +59,10 @@ async def ask_all(
     model: QaModel,
     interpreter: Interpreter | None,
 ) -> list[Measurement]:
-    """The same with a model. Raises EndpointUnavailable, RequestRefused and BenchmarkError."""
+    """The same with a model; a failure is counted and has no grade.
+
+    Raises EndpointUnavailable and BenchmarkError.
+    """
     for arm in arms:
         missing = [item for item in items if kept.get(item.id, arm) is None]
         written: dict[str, float] = {}
@@ -67,23 +70,28 @@ async def ask_all(
             assert interpreter is not None, "the arm reads text"
             written = await workload.interpret(interpreter, missing)
         for item in missing:
-            asked = workload.question(item, arm)
-            answer = await model.answer(asked)
-            scores = {
-                **workload.grade(item, answer.text),
-                "tokens_in": answer.tokens_in,
-                "tokens_out": answer.tokens_out,
-                **written,
-            }
-            kept.keep(
-                [
-                    Measurement(
-                        item=item.id, group=item.group, arm=arm, scores=scores, answer=answer.text
-                    )
-                ]
-            )
+            answer = await model.answer(workload.question(item, arm))
+            kept.keep([_measured(workload, item, arm, answer, written)])
             step()
     return _in_order(items, arms, kept)
+
+
+def _measured(workload: Workload, item: Item, arm: str, said: Said, written: Scores) -> Measurement:
+    grade = workload.grade(item, said.text) if said.failure is None else {}
+    return Measurement(
+        item=item.id,
+        group=item.group,
+        arm=arm,
+        scores={
+            **grade,
+            "failed": float(said.failure is not None),
+            "tokens_in": said.tokens_in,
+            "tokens_out": said.tokens_out,
+            **written,
+        },
+        answer=said.text,
+        failure=said.failure,
+    )
 
 
 def _in_order(items: Sequence[Item], arms: Sequence[str], kept: Measurements) -> list[Measurement]:

@@ -7,12 +7,15 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
+from processor.cli.errors import BadInputError
+from processor.cli.evaluate import evaluate
 from replay.evaluate.adapters import AdapterError
 from replay.evaluate.adapters.conversations import Turn, beam, locomo, longmemeval
 from replay.evaluate.benchmark import Benchmark, Options, Scores
 from replay.evaluate.suites.conversations import BEAM, LOCOMO, LONGMEMEVAL
-from replay.evaluate.suites.unpublished import ESR_BENCH, RECON
+from replay.evaluate.suites.unpublished import ESR_BENCH, OURS, RECON
 
 
 def json_file(path: Path, content: Any) -> Path:
@@ -222,5 +225,66 @@ def test_esr_bench_asks_for_the_value_in_force_and_the_one_before(tmp_path: Path
     assert found["graphrag_abstain"]["q1"] == {"exact": 0}
     assert found["latest_only"]["q2"] == {"exact": 0}
     path.write_bytes(orjson.dumps(esr_question("q3", "monotonic", "x", said=[])))
-    with pytest.raises(AdapterError, match="q3: there are no atoms"):
+    with pytest.raises(AdapterError, match="atoms: there are none"):
         ESR_BENCH.load(Options(path))
+
+
+RECON_LINE: dict[str, Any] = {
+    "id": "c",
+    "steps": [{"id": "s1", "depends_on": ["p1"]}],
+    "removed": "p1",
+    "affected": ["s1"],
+}
+ESR_LINE: dict[str, Any] = {
+    "question_id": "q",
+    "phenomenon": "monotonic",
+    "question": "Which?",
+    "gold_answer": "x",
+    "atoms": [{"event_id": "e1", "entity": "a", "attribute": "b", "value": "x"}],
+}
+
+
+def with_atom(**fields: object) -> dict[str, Any]:
+    """A question whose only atom has these fields."""
+    return {"atoms": [{**ESR_LINE["atoms"][0], **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "second", "complaint"),
+    [
+        ("recon", {"removed": "p9"}, ":2: removed: there is no step or premise 'p9'"),
+        ("recon", {"steps": [{"id": "s 1"}]}, ":2: record: String should match"),
+        ("recon", {"steps": [{"id": "s1", "depends_on": ["s1"]}]}, ":2: u0: 's1' is not known"),
+        ("recon", {"id": "c"}, ": two items are called 'c'"),
+        ("recon", {"affected": 1}, ":2: affected: Input should be a valid"),
+        ("esr-bench", {"atoms": []}, ":2: atoms: there are none"),
+        ("esr-bench", with_atom(time="yesterday"), ":2: valid_from: String should match"),
+        ("esr-bench", with_atom(entity=""), ":2: entity: String should have"),
+        ("esr-bench", {"question_id": "q"}, ": two items are called 'q'"),
+        ("esr-bench", {"gold_answer": 5}, ":2: gold_answer: Input should be a valid"),
+    ],
+)
+def test_a_line_in_another_form_is_one_line_that_names_it(
+    tmp_path: Path, name: str, second: dict[str, Any], complaint: str
+) -> None:
+    """File, line and field; nothing of another form is measured."""
+    first = RECON_LINE if name == "recon" else ESR_LINE
+    other = {**first, ("id" if name == "recon" else "question_id"): "other", **second}
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(orjson.dumps(first) + b"\n" + orjson.dumps(other))
+    done = CliRunner().invoke(evaluate, [name, "--data", str(path)])
+    assert isinstance(done.exception, BadInputError)
+    assert str(done.exception).startswith(f"{path}{complaint}")
+    assert "\n" not in str(done.exception)
+
+
+@pytest.mark.parametrize("name", ["recon", "esr-bench"])
+def test_what_is_printed_says_that_the_format_is_ours(tmp_path: Path, name: str) -> None:
+    """Whoever reads the table is told that the published file was never seen."""
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(orjson.dumps(RECON_LINE if name == "recon" else ESR_LINE))
+    done = CliRunner().invoke(evaluate, [name, "--data", str(path)])
+    assert done.exit_code == 0
+    assert f"- {OURS}" in done.output.splitlines()
+    help_text = " ".join(CliRunner().invoke(evaluate, [name, "--help"]).output.split())
+    assert "field names of ours" in help_text

@@ -11,7 +11,8 @@ import pytest
 
 from replay.evaluate.adapters.memab_fc import parse_context, stream_utterances
 from replay.evaluate.measurements import ITEMS_NAME
-from tests.interpreter.scripted_endpoint import Said, ScriptedEndpoint, Status, operations
+from replay.evaluate.remembered import ANSWERS_NAME
+from tests.interpreter.scripted_endpoint import Said, ScriptedEndpoint, Status, Step, operations
 from tests.interpreter.with_endpoint import standfast_at
 
 CONTEXT = (
@@ -143,9 +144,57 @@ def test_the_terms_are_those_of_the_answers_that_were_given() -> None:
     assert summary["graphrag_abstain"] == 0
 
 
-def test_an_answer_that_cannot_be_read_is_wrong(stream: Path) -> None:
-    """Prose without an object is no answer, and no failure either."""
-    with ScriptedEndpoint(always=lambda _: Said("I would say Bo Birch.")) as endpoint:
-        results = evaluate(endpoint, "memab-fc", "--data", stream, "--arms", "verifier_native")
-    assert [item["answer"] for item in results["items"]] == ["", ""]
-    assert right(results) == {"verifier_native": 0}
+@pytest.mark.parametrize(
+    ("step", "failure"),
+    [
+        (Said("I would say Bo Birch."), "unreadable"),
+        (Said('{"reason": "", "answer": ["Bo Birch"]}'), "unreadable"),
+        (Said('{"reason": "it sa', finish_reason="length"), "cut"),
+        (Said(None, refusal="I will not say."), "refused"),
+        (Status(400, "context_length_exceeded"), "refused"),
+    ],
+)
+def test_a_question_without_an_answer_is_counted_and_not_graded(
+    step: Step, failure: str, stream: Path
+) -> None:
+    """Whoever is at fault, it is neither right nor wrong, and the table says how many there are."""
+    steps = [step, answer("Stoneby")]
+    with ScriptedEndpoint(steps=list(steps)) as endpoint:
+        results = evaluate(endpoint, "memab-fc", "--data", stream, "--arms", "llm_only")
+    assert [item["failure"] for item in results["items"]] == [failure, None]
+    assert right(results) == {"llm_only": 1}
+    assert right(results, "failed") == {"llm_only": 0.5}
+    told = f"llm_only: 1 of 2 questions failed (1 {failure}); they are neither right nor wrong"
+    assert told in results["notes"]
+
+
+def test_nothing_that_was_answered_is_asked_or_paid_for_again(stream: Path, tmp_path: Path) -> None:
+    """Cut in the midst of reading a stream, the next run reads the rest; the cost is of both."""
+    out = tmp_path / "out"
+    options = ["memab-fc", "--data", stream, "--arms", "verifier_end_to_end", "--out", out]
+    options += ["--price", "scripted-1=1000000/2000000"]
+    with ScriptedEndpoint(always=first_name) as endpoint:
+        whole = evaluate(endpoint, *options[:-4], "--out", tmp_path / "other", *options[-2:])
+        expected, calls = whole["notes"][-1], len(endpoint.asked)
+    seen = 0
+
+    def dies(body: Any) -> Step:
+        nonlocal seen
+        seen += 1
+        return first_name(body) if seen < 3 else Status(401, "invalid_api_key")
+
+    with ScriptedEndpoint(always=dies) as endpoint:
+        done = standfast_at(endpoint, "evaluate", *options, "--reader", "openai")
+        assert done.returncode == 2
+    answers = out / ANSWERS_NAME
+    assert len(answers.read_bytes().splitlines()) == 2
+    with answers.open("ab") as file:
+        file.write(b'{"request": "cut sh')
+    with ScriptedEndpoint(always=first_name) as endpoint:
+        results = evaluate(endpoint, *options)
+        assert len(endpoint.asked) == calls - 2
+    assert results["items"] == whole["items"]
+    cost = 600 + 6 * 2 * 20
+    (line,) = (re.sub(r"[0-9.]+ s;", "- s;", note[-1]) for note in [results["notes"]])
+    assert line == f"6 calls: 600 tokens in, 120 out, - s; cost {cost}"
+    assert re.sub(r"[0-9.]+ s;", "- s;", expected) == line

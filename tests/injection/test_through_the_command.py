@@ -55,7 +55,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Conversation]:
             },
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
         assert ran.returncode == 0, ran.stderr.decode()
         assert len(endpoint.asked) >= len(CORPUS)

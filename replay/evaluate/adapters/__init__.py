@@ -50,9 +50,14 @@ def parse_published(shape: type[PublishedT], stored: bytes, place: str) -> Publi
     try:
         return shape.model_validate_json(stored)
     except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise AdapterError(f"{place}: {field}: {first['msg']}") from invalid
+        raise unlike(invalid, place) from invalid
+
+
+def unlike(invalid: ValidationError, place: str) -> AdapterError:
+    """What is wrong with a part of a file: its place, the field at fault, and why."""
+    first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    return AdapterError(": ".join(filter(None, (place, field, first["msg"]))))
 
 
 def line_of(utterance: Utterance) -> str:

@@ -12,9 +12,11 @@ the last deprecated event says, as the paper has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import final
+from typing import TypeVar, final
+
+from pydantic import ValidationError
 
 from processor.engine.conversation import Conversation
 from processor.engine.retraction import affected_by_ids
@@ -23,11 +25,12 @@ from processor.evidence.answers import Query as MemoryQuery
 from processor.evidence.fact import Arrival, Told, fact_of
 from processor.evidence.readers import ask
 from processor.evidence.renders import render
-from replay.evaluate.adapters import AdapterError, Published, moment, parse_published
+from replay.evaluate.adapters import AdapterError, Published, moment, parse_published, unlike
 from replay.evaluate.asking import is_abstention, matches
 from replay.evaluate.benchmark import (
     CLASSES,
     Benchmark,
+    BenchmarkError,
     Contrast,
     Item,
     Options,
@@ -44,6 +47,12 @@ from replay.evaluate.tokens import tokens
 from schemas.evidence import Atom, MemoryClass, QueryClass, RenderFormat
 from schemas.operations import Hypothesize, Observe
 from schemas.utterance import Utterance
+
+Made = TypeVar("Made")
+OURS = (
+    "the published file could not be had: the field names are ours, after the paper's words, so "
+    "what was read here is not known to be the published data (replay/evaluate/README.md)"
+)
 
 
 @final
@@ -87,20 +96,31 @@ class ReconScenario(Published):
                 operations=(operation,),
             )
 
+    def conversation(self) -> Conversation:
+        """The case, folded."""
+        return fold_native(self.utterances())
+
 
 @final
 class Recon(Workload):
     """One item per counterfactual scenario."""
 
     def __init__(self, options: Options) -> None:
-        found = [parse_published(ReconScenario, line, place) for place, line in _lines(options)]
-        self._folded: dict[str, Conversation] = {
-            each.id: fold_native(each.utterances()) for each in found
-        }
-        for each in found:
+        self._folded: dict[str, Conversation] = {}
+        found: list[ReconScenario] = []
+        for place, line in _lines(options):
+            each = parse_published(ReconScenario, line, place)
+            self._folded[each.id] = _made(place, each.conversation)
             if each.removed not in self._folded[each.id].state.records:
-                raise AdapterError(f"{options.data}: {each.id}: there is no {each.removed!r}")
+                raise AdapterError(
+                    f"{place}: removed: there is no step or premise {each.removed!r}"
+                )
+            found.append(each)
         self.items = tuple(Item(each.id, "", each) for each in found)
+
+    def notes(self, scored: Mapping[tuple[str, str], Scores]) -> list[str]:
+        """Whose field names these are."""
+        return [OURS]
 
     def measure(self, item: Item, arm: str) -> Scores:
         """The affected steps beside the gold ones."""
@@ -169,10 +189,12 @@ class EsrBench(Workload):
     """One item per question, and one for the value before where it is known."""
 
     def __init__(self, options: Options) -> None:
-        found = [parse_published(EsrQuestion, line, place) for place, line in _lines(options)]
-        for each in found:
-            if not each.atoms:
-                raise AdapterError(f"{options.data}: {each.question_id}: there are no atoms")
+        found: list[EsrQuestion] = []
+        for place, line in _lines(options):
+            each = parse_published(EsrQuestion, line, place)
+            if not _made(place, each.arrivals):
+                raise AdapterError(f"{place}: atoms: there are none")
+            found.append(each)
         self.items = tuple(
             item
             for each in found
@@ -182,6 +204,10 @@ class EsrBench(Workload):
             )
             if item.content[1] is QueryClass.SNAPSHOT or each.before() is not None
         )
+
+    def notes(self, scored: Mapping[tuple[str, str], Scores]) -> list[str]:
+        """Whose field names these are."""
+        return [OURS]
 
     def measure(self, item: Item, arm: str) -> Scores:
         """Exact match with the gold value, or with the gold abstention."""
@@ -213,6 +239,16 @@ class EsrBench(Workload):
         return {"exact": float(right)}
 
 
+def _made(place: str, make: Callable[[], Made]) -> Made:
+    """What is made of a line that has the right shape. Raises AdapterError."""
+    try:
+        return make()
+    except ValidationError as invalid:
+        raise unlike(invalid, place) from invalid
+    except BenchmarkError as refused:
+        raise AdapterError(f"{place}: {refused}") from refused
+
+
 def _lines(options: Options) -> Iterator[tuple[str, bytes]]:
     path: Path = given_data(options)
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
@@ -227,7 +263,8 @@ RECON = Benchmark(
     (CLOSURE, ONE_STEP),
     "closure exact on 64 of 64 scenarios, one step on 13, 198 dependent steps, no false positive "
     "(Grounded Continuation, section 4.4).",
-    "JSON Lines; what a line holds stands in replay/evaluate/README.md.",
+    "JSON Lines in field names of ours, since the published file could not be had: see "
+    "replay/evaluate/README.md.",
 )
 ESR_BENCH = Benchmark(
     "esr-bench",
@@ -237,7 +274,8 @@ ESR_BENCH = Benchmark(
     "render +0.159, fine mechanism +0.025, coarse mechanism +0.087 on reverted reverts; provenance "
     "0.243 discarding, 0.439 blind, 0.604 coarse retaining, 0.715 ledger, with model readers and "
     "judges (Render Confound, table 2 and section 4.3).",
-    "JSON Lines; what a line holds stands in replay/evaluate/README.md.",
+    "JSON Lines in field names of ours, since the published file could not be had: see "
+    "replay/evaluate/README.md.",
     CLASSES,
     (
         Contrast("render", "exact", TERMS[1], TERMS[0]),
