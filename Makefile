@@ -11,6 +11,12 @@ DEMO := build/demo
 KAFKA := build/kafka/fetched
 HOOKS_VENV := build/hooks/venv
 HOOKS := $(HOOKS_VENV)/.installed
+RUNTIME_VENV := build/runtime/venv
+RUNTIME := $(RUNTIME_VENV)/.installed
+AUDIT_VENV := build/audit/venv
+AUDIT := $(AUDIT_VENV)/.installed
+DIST := dist
+SECONDS := 20
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
 ARGS ?=
@@ -18,7 +24,8 @@ ARGS ?=
 IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kafka browser hooks test test-full test-model bench lint lock schemas clean
+.PHONY: help setup demo kafka browser hooks test test-full test-model bench lint lock \
+	schemas dist verify audit fuzz clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -89,6 +96,7 @@ lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m schemas.generate --check
+	$(BIN)/python deploy/release/findings.py bandit secrets
 
 lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer ones
 	@test -x $(BIN)/uv || $(MAKE) setup
@@ -105,6 +113,50 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
 		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate --all-extras \
 		processor/client/pyproject.toml --output-file deploy/hooks.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		--constraints deploy/requirements.lock --extra embedded --extra tracing \
+		pyproject.toml --output-file deploy/runtime.lock $(ARGS)
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
+		deploy/audit.in --output-file deploy/audit.lock $(ARGS)
+
+# What the wheel runs on, and nothing else: licences and the list of parts are read from here.
+$(RUNTIME): deploy/runtime.lock deploy/build.lock | setup
+	"$(PYTHON)" -m venv --clear --without-pip $(RUNTIME_VENV)
+	$(BIN)/uv pip install --quiet --python $(RUNTIME_VENV) --require-hashes --no-deps \
+		--build-constraints deploy/build.lock -r $<
+	@touch $@
+
+$(AUDIT): deploy/audit.lock | setup
+	"$(PYTHON)" -m venv --clear $(AUDIT_VENV)
+	$(BIN)/uv pip install --quiet --python $(AUDIT_VENV) --require-hashes --no-deps -r $<
+	@touch $@
+
+dist: setup $(RUNTIME) $(AUDIT) ## wheels, sources, licences, parts and checksums; KEY=FILE signs
+	rm -rf $(DIST)
+	$(BIN)/python deploy/release/build.py $(DIST)
+	$(BIN)/python deploy/release/licences.py \
+		"$$($(RUNTIME_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		> $(DIST)/licences.tsv
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
+		$(AUDIT_VENV)/bin/cyclonedx-py environment --output-reproducible \
+		--pyproject pyproject.toml --output-file $(DIST)/standfast.cdx.json \
+		$(RUNTIME_VENV)/bin/python
+	$(BIN)/python deploy/release/sums.py write $(DIST)
+	$(if $(KEY),$(BIN)/python deploy/release/sums.py sign $(DIST) --key "$(KEY)")
+
+verify: setup ## check what make dist made against a public key: KEY=FILE.pub
+	$(BIN)/python deploy/release/sums.py verify $(DIST) --public-key "$(KEY)"
+
+audit: setup $(AUDIT) fuzz ## known vulnerabilities of every lock, DB=FILE without a network; and make fuzz
+	$(BIN)/python deploy/release/findings.py bandit secrets
+	$(BIN)/python deploy/release/audit.py deploy/*.lock $(if $(DB),--db "$(DB)")
+
+fuzz: setup $(AUDIT) ## feed random input to what reads bytes and formulas; SECONDS=600 for each
+	@for target in utterance log-event formula; do \
+		PYTHONPATH=".:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		$(AUDIT_VENV)/bin/python -m tests.fuzz.run $$target $(SECONDS) || exit 1; done
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate
