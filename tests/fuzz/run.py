@@ -19,9 +19,21 @@ from tests.project.sources import ROOT
 
 KEPT = ROOT / "build" / "fuzz"
 INPUT_BYTES_MAX = 16_384
-_VALUES: tuple[Any, ...] = (
-    None, True, 0, -1, 2**53, 2**64, 1e308, "", "o1", "\u2028", "\x00", "a" * 300, [], {}, [[]],
-)  # fmt: skip
+_WRITTEN = [
+    "null",
+    "true",
+    "0",
+    "-1",
+    str(2**53),
+    str(2**64),
+    "1e308",
+    '""',
+    '"o1"',
+    "[]",
+    "{}",
+    "[[]]",
+]
+_WRITTEN += ['"\\u2028"', '"\\u0000"', '"' + "a" * 300 + '"']
 
 
 def main() -> None:
@@ -78,7 +90,7 @@ def _change(told: Any, document: Any) -> None:
             case 0:
                 del place[key]
             case 1:
-                place[key] = told.PickValueInList(list(_VALUES))
+                place[key] = json.loads(told.PickValueInList(_WRITTEN))
             case 2:
                 place[key] = told.ConsumeUnicodeNoSurrogates(64)
             case 3:
