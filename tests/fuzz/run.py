@@ -20,20 +20,10 @@ from tests.project.sources import ROOT
 KEPT = ROOT / "build" / "fuzz"
 INPUT_BYTES_MAX = 16_384
 _WRITTEN = [
-    "null",
-    "true",
-    "0",
-    "-1",
-    str(2**53),
-    str(2**64),
-    "1e308",
-    '""',
-    '"o1"',
-    "[]",
-    "{}",
-    "[[]]",
+    *("null", "true", "0", "-1", "9007199254740993", "18446744073709551616", "1e308", "[]", "{}"),
+    *('""', '"o1"', '"\\u2028"', '"\\u0000"', '"' + "a" * 300 + '"', "[[]]"),
 ]
-_WRITTEN += ['"\\u2028"', '"\\u0000"', '"' + "a" * 300 + '"']
+"""What is put in the place of a value, as JSON."""
 
 
 def main() -> None:
