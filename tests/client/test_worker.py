@@ -102,10 +102,7 @@ def test_nothing_of_a_worker_is_installed_with_the_client(pipeline: Path) -> Non
 def test_a_record_waits_for_what_was_just_said_and_stays_in_the_log(
     worker: Running, kind: str
 ) -> None:
-    """Published and asked about at once; the draft is in the log once, however often it is asked.
-
-    Recorded under the name that the client made.
-    """
+    """Asked again under the name that the client made, the draft is in the log once."""
     conversation = f"fresh-{kind}"
     worker.say(conversation, statement("u1", observe("o1")))
     claims = [Claim("so", "o1")]
