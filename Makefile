@@ -12,6 +12,12 @@ TOOLS := build/tools/fetched
 KAFKA := build/kafka/fetched
 HOOKS_VENV := build/hooks/venv
 HOOKS := $(HOOKS_VENV)/.installed
+RUNTIME_VENV := build/runtime/venv
+RUNTIME := $(RUNTIME_VENV)/.installed
+AUDIT_VENV := build/audit/venv
+AUDIT := $(AUDIT_VENV)/.installed
+DIST := dist
+SECONDS := 20
 MODEL_VENV := build/model/venv
 MODEL := $(MODEL_VENV)/.installed
 EMBEDDINGS := build/embeddings
@@ -21,7 +27,7 @@ IN_PARALLEL := -n 3 --maxschedchunk 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka browser tools hooks test test-full test-model embeddings bench \
-	lint lock schemas chart clean
+	lint lock schemas chart dist verify audit fuzz clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -105,32 +111,60 @@ lint: setup ## style, types, layers, and generated files that are out of date
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m schemas.generate --check
+	$(BIN)/python deploy/release/findings.py bandit secrets
+
+COMPILE := $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
+	--python-version 3.11 --custom-compile-command 'make lock'
 
 lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer ones
 	@test -x $(BIN)/uv || $(MAKE) setup
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' \
-		--group dev pyproject.toml --output-file deploy/requirements.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' \
-		--group build --constraints deploy/requirements.lock --no-annotate \
+	$(COMPILE) --group dev pyproject.toml --output-file deploy/requirements.lock $(ARGS)
+	$(COMPILE) --no-annotate --group build --constraints deploy/requirements.lock \
 		--output-file deploy/build.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
-		deploy/model.in --output-file deploy/model.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-deps \
-		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
-		deploy/embeddings.in --output-file deploy/embeddings.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
-		--extra embedded --extra tracing --constraints deploy/requirements.lock \
-		pyproject.toml --output-file deploy/runtime.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate \
-		deploy/tools.in --output-file deploy/tools.lock $(ARGS)
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url \
-		--python-version 3.11 --custom-compile-command 'make lock' --no-annotate --all-extras \
-		processor/client/pyproject.toml --output-file deploy/hooks.lock $(ARGS)
+	$(COMPILE) --no-annotate --extra embedded --extra s3 --extra tracing \
+		--constraints deploy/requirements.lock pyproject.toml --output-file deploy/runtime.lock $(ARGS)
+	$(COMPILE) --no-annotate --all-extras processor/client/pyproject.toml \
+		--output-file deploy/hooks.lock $(ARGS)
+	$(COMPILE) --no-annotate --no-deps deploy/embeddings.in --output-file deploy/embeddings.lock $(ARGS)
+	for each in model tools audit; do $(COMPILE) --no-annotate deploy/$$each.in \
+		--output-file deploy/$$each.lock $(ARGS) || exit 1; done
+
+# What the wheel runs on, and nothing else: licences and the list of parts are read from here.
+$(RUNTIME): deploy/runtime.lock deploy/build.lock | setup
+	"$(PYTHON)" -m venv --clear --without-pip $(RUNTIME_VENV)
+	$(BIN)/uv pip install --quiet --python $(RUNTIME_VENV) --require-hashes --no-deps \
+		--build-constraints deploy/build.lock -r $<
+	@touch $@
+
+$(AUDIT): deploy/audit.lock | setup
+	"$(PYTHON)" -m venv --clear $(AUDIT_VENV)
+	$(BIN)/uv pip install --quiet --python $(AUDIT_VENV) --require-hashes --no-deps -r $<
+	@touch $@
+
+dist: setup $(RUNTIME) $(AUDIT) ## wheels, sources, licences, parts and checksums; KEY=FILE signs
+	rm -rf $(DIST)
+	$(BIN)/python deploy/release/build.py $(DIST)
+	$(BIN)/python deploy/release/licences.py \
+		"$$($(RUNTIME_VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		> $(DIST)/licences.tsv
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
+		$(AUDIT_VENV)/bin/cyclonedx-py environment --output-reproducible \
+		--pyproject pyproject.toml --output-file $(DIST)/standfast.cdx.json \
+		$(RUNTIME_VENV)/bin/python
+	$(BIN)/python deploy/release/sums.py write $(DIST)
+	$(if $(KEY),$(BIN)/python deploy/release/sums.py sign $(DIST) --key "$(KEY)")
+
+verify: setup ## check what make dist made against a public key: KEY=FILE.pub
+	$(BIN)/python deploy/release/sums.py verify $(DIST) --public-key "$(KEY)"
+
+audit: setup $(AUDIT) fuzz ## known vulnerabilities of every lock, DB=FILE without a network; and make fuzz
+	$(BIN)/python deploy/release/findings.py bandit secrets
+	$(BIN)/python deploy/release/audit.py deploy/*.lock $(if $(DB),--db "$(DB)")
+
+fuzz: setup $(AUDIT) ## feed random input to what reads bytes and formulas; SECONDS=600 for each
+	@for target in utterance log-event formula; do \
+		PYTHONPATH=".:$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" \
+		$(AUDIT_VENV)/bin/python -m tests.fuzz.run $$target $(SECONDS) || exit 1; done
 
 schemas: setup ## write schemas/json anew from the contracts
 	$(BIN)/python -m schemas.generate

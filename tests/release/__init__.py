@@ -1,0 +1,1 @@
+"""What make dist makes and make audit looks at."""
