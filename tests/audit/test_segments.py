@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 
+import duckdb
 import pytest
 
+import replay
 from processor.app.archive_fold import ArchiveFold
 from processor.engine.snapshot import dump
 from replay.archive import Archive
@@ -247,3 +250,17 @@ def test_an_export_is_gone_on_with(tmp_path: Path) -> None:
     assert_holds(folder, file)
     with pytest.raises(StoreError, match="is not what was exported"):
         export(file, folder)
+
+
+def test_a_folder_is_asked_with_plain_duckdb(tmp_path: Path, file: Path) -> None:
+    """As replay/README.md shows it, also while there are segments that were merged."""
+    folder = tmp_path / "segments"
+    with SegmentArchive(folder) as archive:
+        go_on(archive, archived(seeded_stream(3, 40)), at_once=10)
+        assert any("log/" in each.path for each in read_manifest(folder).retired)
+        readme = Path(str(replay.__file__)).with_name("README.md").read_text()
+        (queries,) = re.findall(r"```duckdb\n(.*?)```", readme, re.DOTALL)
+        with duckdb.connect() as connection, closing(opened(file)) as whole:
+            found = connection.execute(queries.replace("segments/", f"{folder}/")).fetchall()
+            counted = "SELECT tenant_id, count(*) FROM log GROUP BY ALL ORDER BY ALL"
+            assert found == whole.execute(counted).fetchall()
