@@ -8,6 +8,7 @@ base, deltas give the fields of the snapshot that was not taken.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -152,9 +153,14 @@ def _records(records: Iterable[Record], mark: Mark) -> Fields:
 def _updates(conversation: Conversation, mark: Mark) -> Fields:
     """The new ones, and what is left of those turns of which some were contracted."""
     model = conversation.state.model
-    new = [update for update in model.updates() if update.turn > mark.turn]
-    left = Counter(update.turn for update in model.updates())
-    contracted = [turn for turn, count in Counter(mark.update_turns).items() if left[turn] < count]
+    turns = [update.turn for update in model.updates()]
+    kept = bisect_right(turns, mark.turn)
+    contracted: list[int] = []
+    if kept < len(mark.update_turns):
+        left = Counter(turns[:kept])
+        counts = Counter(mark.update_turns)
+        contracted = [turn for turn, count in counts.items() if left[turn] < count]
+    new = islice(model.updates(), kept, None)
     return {
         "updates": canonical_list(update.to_canonical() for update in new),
         "contracted": [

@@ -54,9 +54,13 @@ function fillAttention(card, model, actions, turn) {
   }
   const open = [...model.problems.values()].filter((problem) => problem.turn <= turn && isOpen(model, problem, turn));
   shaky.sort((a, b) => a[0] - b[0] || b[1].turn - a[1].turn);
+  if (open.length === 0 && !model.records.some((record) => record.turn <= turn)) {
+    put(card, html("h2", { id: "record-title" }, "No record yet"), html("p", { class: "hint" }, "What is said becomes records; each can be chosen here to see what it rests on, what rests on it, and what would fall with it."));
+    return;
+  }
   const more = (count) => count > 0 && html("p", { class: "none" }, `and ${number.format(count)} more`);
   put(card,
-    html("h2", { id: "record-title" }, shaky.length + open.length === 0 ? "All of it stands" : "Worth a look"),
+    html("h2", { id: "record-title" }, shaky.length + open.length === 0 ? "Nothing stands on failing ground" : "Worth a look"),
     shaky.length > 0 && [html("h3", {}, "Standing, but no longer grounded"), html("ul", { class: "lines" }, shaky.slice(0, 6).map(([, record]) => recordLine(model, actions, record.id, turn))), more(shaky.length - 6)],
     open.length > 0 && [html("h3", {}, "Still open"), html("ul", { class: "lines" }, open.slice(-4).map((problem) => html("li", {}, recordButton(model, actions, problem.id, turn), html("span", { class: "claim" }, problem.text)))), more(open.length - 4)],
     html("p", { class: "hint" }, "Choose a mark on the map or a row of the list to see what it rests on, what rests on it, and what would fall with it."),

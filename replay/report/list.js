@@ -36,7 +36,8 @@ function openList(section, model, actions) {
     state.page = Math.min(state.page, pages - 1);
     const shown = rows.slice(state.page * PAGE_ROWS, (state.page + 1) * PAGE_ROWS);
     caption.textContent = `Records after turn ${turn}`;
-    count.textContent = rows.length === 0 ? `No such record after turn ${turn}.` : `${counted(rows.length, "record")} after turn ${turn}`;
+    const isEmpty = !model().records.some((record) => record.turn <= turn);
+    count.textContent = rows.length === 0 ? `${isEmpty ? "No record yet" : "No such record"} after turn ${turn}.` : `${counted(rows.length, "record")} after turn ${turn}`;
     body.replaceChildren(...shown.map(([record, version]) => row(record, version, turn, selected, lit)));
     const step = (by, name, disabled) => html("button", { type: "button", class: "quiet", disabled, on: { click: () => { state.page += by; refresh(); section.scrollIntoView({ block: "start" }); } } }, name);
     pager.replaceChildren(...(pages > 1 ? [step(-1, "Earlier", state.page === 0), html("span", {}, `Page ${state.page + 1} of ${pages}`), step(1, "Later", state.page === pages - 1)] : []));

@@ -8,6 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from processor.app import one_process
 from processor.app.held import CONVERSATION_WEIGHT
 from processor.app.live import LiveConversations
 from processor.app.one_process import OneProcess
@@ -73,6 +74,7 @@ def test_reading_a_conversation_back_does_not_write_the_store(
         flush(store)
 
     monkeypatch.setattr(Store, "flush", counted)
+    monkeypatch.setattr(one_process, "COMMIT_SECONDS_MAX", float("inf"))
     run(tmp_path, rounds(5, 20), records_max=20)
     assert len(writes) == 2  # the run's end, and the store's
 

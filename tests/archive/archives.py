@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
@@ -19,6 +19,7 @@ from aiokafka.admin.records_to_delete import RecordsToDelete
 from processor.app.settings import KafkaSettings
 from processor.app.topic_reader import our_partitions
 from processor.app.topics import Layout, create
+from replay.opened import opened
 from tests.kafka.software import ROOT
 
 Row = tuple[str, int, int, int, bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
@@ -86,8 +87,8 @@ def in_archive(path: Path) -> list[Row]:
 
 
 def ask(path: Path, query: str) -> list[Any]:
-    """Rows of an archive that nobody writes."""
-    with duckdb.connect(str(path), read_only=True) as connection:
+    """Rows of an archive, which nobody writes if it is one file."""
+    with closing(opened(path)) as connection:
         return connection.execute(query).fetchall()
 
 
@@ -134,7 +135,8 @@ def wait_until_it_follows(bootstrap: str, path: Path, process: subprocess.Popen[
 
 
 def _connection(bootstrap: str, path: Path) -> tuple[str, ...]:
-    return ("--bootstrap", bootstrap, "--db", str(path))
+    """A path without a suffix is that of a folder of segments."""
+    return ("--bootstrap", bootstrap, "--db" if path.suffix else "--parquet", str(path))
 
 
 async def records_deleted_before(bootstrap: str, place: TopicPartition, offset: int) -> None:

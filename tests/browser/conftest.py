@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser.opened import Opened, OpenPage
 from tests.browser.software import OPTIONS, program
 
-WAIT_MS_MAX = 10_000
+WAIT_MS_MAX = 60_000
 
 
 @pytest.fixture(scope="package")

@@ -88,7 +88,8 @@ def test_the_slider_goes_to_any_turn(meeting: Opened, deliberation: Told) -> Non
     assert set(rows(page)) == set(deliberation.turns[16]["records"])
     page.keyboard.press("Home")
     assert rows(page) == {}
-    assert page.locator("#list-count").inner_text() == "No such record after turn 0."
+    assert page.locator("#list-count").inner_text() == "No record yet after turn 0."
+    assert page.locator("#record-title").inner_text() == "No record yet"
 
 
 def test_a_click_tells_why_and_what_happened(meeting: Opened) -> None:

@@ -1,0 +1,42 @@
+"""The pages of an archive of segments, while another process writes it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from processor.app.archive_fold import ArchiveFold
+from replay.archive_batch import ArchivedMessage, MessageBatch
+from replay.segment_archive import SegmentArchive
+from schemas.wire import canonical_bytes
+from tests.benchmarks.conversations import log_of
+from tests.web.pages import served
+
+DATA = "/v1/tenants/default/conversations/bench/report"
+SECONDS_MAX = 60
+
+
+def test_what_is_published_is_shown(tmp_path: Path) -> None:
+    """Served from the folder, a conversation grows with each time that it is published."""
+    events = log_of(20)[0]
+    with SegmentArchive(tmp_path / "segments") as archive:
+        fold = ArchiveFold(archive, lambda _: None)
+
+        def publish(first: int, last: int) -> None:
+            batch = MessageBatch()
+            for offset in range(first, last):
+                value = canonical_bytes(events[offset])
+                place = ("operations", 0, offset, 1_772_332_260_000)
+                batch.add(ArchivedMessage(*place, b"default/bench", (), value))
+            archive.write(batch)
+            fold.fold(batch.messages)
+            archive.publish()
+
+        publish(0, 12)
+        with served(tmp_path / "segments") as server:
+            assert server.get(DATA).json()["turns"] == 12
+            publish(12, 20)
+            deadline = time.monotonic() + SECONDS_MAX
+            while server.get(DATA).json()["turns"] < 20:
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
