@@ -20,22 +20,20 @@ class HashTree:
     """A list of 32-byte leaves under a tree of hashes; trailing empty leaves do not count."""
 
     def __init__(self) -> None:
-        self._leaves = bytearray()
-        self._above: list[bytearray] = []
+        self._levels: list[bytearray] = [bytearray()]
         self._dirty: set[int] = set()
         self._root: bytes | None = None
 
     def __getitem__(self, index: int) -> bytes:
-        return bytes(self._leaves[index * _SIZE : (index + 1) * _SIZE])
+        return bytes(self._levels[0][index * _SIZE : (index + 1) * _SIZE])
 
     def set(self, index: int, leaf: bytes) -> None:
         """Put a leaf in its place; places in between are empty until they are set."""
-        leaves = self._leaves
+        leaves = self._levels[0]
         start = index * _SIZE
-        missing = start - len(leaves)
-        if missing > 0:
+        if start > len(leaves):
             self._dirty.update(range(len(leaves) // _NODE_SIZE, index // FANOUT))
-            leaves += bytes(missing)
+            leaves.extend(bytes(start - len(leaves)))
         leaves[start : start + _SIZE] = leaf
         self._dirty.add(index // FANOUT)
         if leaf == EMPTY_LEAF:
@@ -43,35 +41,35 @@ class HashTree:
 
     def root(self) -> bytes:
         """The hash over all leaves and their number."""
-        if self._root is not None and not self._dirty:
+        if not self._dirty and self._root is not None:
             return self._root
-        below, dirty, height = self._leaves, self._dirty, 0
+        levels, dirty = self._levels, self._dirty
+        below = levels[0]
+        height = 0
         while len(below) > _SIZE:
-            if height == len(self._above):
-                self._above.append(bytearray())
-            above = self._above[height]
-            width, before = -(-len(below) // _NODE_SIZE), len(above) // _SIZE
-            if width > before:
-                dirty = dirty.union(range(before, width))
-                above += bytes((width - before) * _SIZE)
-            elif width < before:
-                dirty = {node for node in dirty if node < width}
-                del above[width * _SIZE :]
+            height += 1
+            if height == len(levels):
+                levels.append(bytearray())
+            above = levels[height]
+            width = -(-len(below) // _NODE_SIZE)
+            if width * _SIZE != len(above):
+                grown = range(len(above) // _SIZE, width)
+                dirty = {*dirty, *grown}
+                above[width * _SIZE :] = bytes(len(grown) * _SIZE)
             for node in dirty:
-                first = node * _NODE_SIZE
-                hashed = sha256(below[first : first + _NODE_SIZE]).digest()
-                above[node * _SIZE : (node + 1) * _SIZE] = hashed
+                if node < width:
+                    children = below[node * _NODE_SIZE : (node + 1) * _NODE_SIZE]
+                    above[node * _SIZE : (node + 1) * _SIZE] = sha256(children).digest()
             dirty = {node // FANOUT for node in dirty}
             below = above
-            height += 1
-        del self._above[height:]
+        del levels[height + 1 :]
         self._dirty = set()
-        count = len(self._leaves) // _SIZE
+        count = len(levels[0]) // _SIZE
         self._root = sha256(count.to_bytes(8, "big") + below).digest()
         return self._root
 
     def _drop_empty_end(self) -> None:
-        leaves = self._leaves
+        leaves = self._levels[0]
         while leaves and leaves[-_SIZE:] == EMPTY_LEAF:
             del leaves[-_SIZE:]
             self._dirty.add(len(leaves) // _NODE_SIZE)
