@@ -161,11 +161,14 @@ def chain(previous: str, header: list[str | int], content: bytes, change: list[C
 
 
 def _combine(roots: list[bytes], state: State) -> str:
-    roles = _hash(sorted(state.roles.items()))
+    roles = _hash(sorted(state.roles.items())) if state.roles else _NO_ROLES
     policies = b""
     if state.own_policy is not None or state.tenant_policy is not None:
         policies = _hash([state.own_policy, state.tenant_policy])
     return sha256(b"standfast.state.v1" + b"".join(roots) + roles + policies).hexdigest()
+
+
+_NO_ROLES = sha256(canonical_content([])).digest()
 
 
 def _updates_leaf(state: State, turn: int) -> bytes:

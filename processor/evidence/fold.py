@@ -90,12 +90,14 @@ class _Reading:
         self._branch: Ledger | None = None
         self._protected: dict[str, None] = {}
         self._powerless: dict[tuple[str, str], None] = {}
+        self._looked_at: dict[int, tuple[int, str | None]] = {}
 
     def implied(self, state: State, born: Sequence[Record]) -> Implied:
         """What the atoms of the turn imply for its records and older ones."""
         self._branch = None
         self._protected = {}
         self._powerless = {}
+        self._looked_at = {}
         known = self._kept.ledger.keys_of_record
         arrived = [record for record in born if record.atoms]
         withdrawn = [id_ for id_ in self._revised if id_ in known]
@@ -125,7 +127,7 @@ class _Reading:
             dict.fromkeys(
                 protector
                 for holding in ledger.live_at(arrival)
-                if (protector := _first_protected(state, authority, holding)) is not None
+                if (protector := self._first_protected(state, authority, holding)) is not None
             )
         )
         powerless = tuple(
@@ -143,6 +145,19 @@ class _Reading:
             return UNRESTRICTED
         return authority(state, self._event.rules_version, role, self._event.policy)
 
+    def _first_protected(self, state: State, authority: Authority, holding: Holding) -> str | None:
+        """A record that protects its holding; one is enough.
+
+        While atoms of a turn arrive a holding only grows, so each of its facts is looked at once.
+        """
+        looked_at, found = self._looked_at.get(holding.place, (0, None))
+        if found is None:
+            ids = (fact.record for fact in holding.facts[looked_at:])
+            forbids = authority.forbids
+            found = next((id_ for id_ in ids if forbids(Act.REVISE, state.records[id_])), None)
+            self._looked_at[holding.place] = len(holding.facts), found
+        return found
+
     def keep(self, conversation: Conversation) -> None:
         """The turn was kept: so is what came to the ledger."""
         if self._branch is not None:
@@ -153,12 +168,6 @@ class _Reading:
             )
             conversation.atom_sources[self._event.turn] = source
         self._kept.turn = conversation.turn
-
-
-def _first_protected(state: State, authority: Authority, holding: Holding) -> str | None:
-    """A record that protects its holding; one is enough."""
-    ids = (fact.record for fact in holding.facts)
-    return next((id_ for id_ in ids if authority.forbids(Act.REVISE, state.records[id_])), None)
 
 
 def _implied(state: State, entered: Sequence[tuple[Arrival, Entered]], acts: bool) -> Implied:
@@ -215,7 +224,7 @@ def _others(record: str, contradicted: Sequence[Holding]) -> Iterator[tuple[str,
 
     One dispute for each record, so that revising one of them clears no more than its own.
     """
-    by_age = [holding.records()[-SIDES_MAX:] for holding in reversed(contradicted)]
+    by_age = [holding.newest_records(SIDES_MAX) for holding in reversed(contradicted)]
     newest = (ids[-1] for ids in by_age)
     others = (id_ for ids in by_age for id_ in reversed(ids))
     for id_ in sorted(islice(dict.fromkeys(chain(newest, others)), SIDES_MAX)):

@@ -8,10 +8,10 @@ older than that of a live one with which it disagrees enters as already closed, 
 
 from __future__ import annotations
 
-from collections.abc import Container
 from enum import Enum
 from typing import NamedTuple, final
 
+from processor.evidence.appended import Appended
 from processor.evidence.fact import Arrival, Fact
 from processor.evidence.key import Key
 from processor.evidence.scorer import Scorer
@@ -35,12 +35,13 @@ class Keep(Enum):
 class Holding(NamedTuple):
     """Live facts of one source that say the same, in the order they came; judged as one.
 
-    `moment` is the latest beginning among them, `told_turn` the latest turn meant.
+    `against` are places of earlier holdings that it is in conflict with, or was.
     """
 
     facts: tuple[Fact, ...]
     values: tuple[str, ...]
     latest: Fact
+    against: frozenset[int] = frozenset()
 
     @property
     def place(self) -> int:
@@ -50,6 +51,15 @@ class Holding(NamedTuple):
     def records(self) -> tuple[str, ...]:
         """The records of the facts, each once."""
         return tuple(dict.fromkeys(fact.record for fact in self.facts))
+
+    def newest_records(self, most: int) -> tuple[str, ...]:
+        """The last of its records: the facts of one record stand together."""
+        newest: dict[str, None] = {}
+        for fact in reversed(self.facts):
+            newest[fact.record] = None
+            if len(newest) == most:
+                break
+        return tuple(reversed(newest))
 
     def takes(self, fact: Fact) -> bool:
         """Whether the fact says what these say, by the same source."""
@@ -64,7 +74,7 @@ class Holding(NamedTuple):
         """The holding with one fact more."""
         values = self.values if fact.said in self.values else (*self.values, fact.said)
         latest = self.latest if fact.is_older(self.latest) else fact
-        return Holding((*self.facts, fact), values, latest)
+        return Holding((*self.facts, fact), values, latest, self.against)
 
 
 @final
@@ -98,8 +108,8 @@ class Row(NamedTuple):
 
     key: Key
     live: tuple[Holding, ...] = ()
-    closed: tuple[Closed, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    closed: Appended[Closed] = Appended()
+    conflicts: Appended[Conflict] = Appended()
 
     def open_conflicts(self) -> tuple[tuple[Holding, Holding], ...]:
         """The pairs of live holdings that contradict each other, newer first in a pair."""
@@ -111,7 +121,8 @@ class Row(NamedTuple):
     @property
     def is_unresolved(self) -> bool:
         """Whether the live holdings contradict each other."""
-        return bool(self.conflicts) and bool(self.open_conflicts())
+        places = {holding.place for holding in self.live}
+        return any(not holding.against.isdisjoint(places) for holding in self.live)
 
     def in_force(self) -> Holding | None:
         """The earliest live holding that gives a value, whether or not it is contradicted."""
@@ -177,21 +188,15 @@ def enter(row: Row, arrival: Arrival, scorer: Scorer, keep: Keep = Keep.RELATION
     superseded = tuple(h for h in row.live if gone.get(h.place) is Relation.SUPERSEDES)
     if len(after.live) >= LIVE_MAX and not any(h.takes(fact) for h in after.live):
         return Entered(after, superseded, _foremost(after, against), is_left_out=True)
-    admitted = _admit(after, fact, _foremost(after, against))
-    mine = next(holding for holding in admitted.live if holding.facts[-1].place == fact.place)
-    contradicted = _at(admitted, _in_conflict(admitted, mine.place))
-    new = {conflict.old for conflict in admitted.conflicts[len(after.conflicts) :]}
+    admitted, mine, new = _admit(after, fact, _foremost(after, against))
+    contradicted = _in_conflict(admitted, mine)
     return Entered(
         admitted,
         superseded,
         _foremost(admitted, contradicted),
         beside=tuple(id_ for id_ in mine.records() if id_ != fact.record) if new else (),
-        newly_contradicted=_at(admitted, new),
+        newly_contradicted=tuple(h for h in admitted.live if h.place in new),
     )
-
-
-def _at(row: Row, places: Container[int]) -> tuple[Holding, ...]:
-    return tuple(holding for holding in row.live if holding.place in places)
 
 
 def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> Row:
@@ -210,20 +215,31 @@ def withdraw(row: Row, record: str, turn: int, keep: Keep = Keep.RELATIONS) -> R
             if fact.record == record
         )
         if staying:
-            kept = _holding(staying)
+            kept = _holding(staying, holding.against)
             if kept.place != holding.place:
                 moved[holding.place] = kept.place
             live.append(kept)
     if not closing:
         return row
     live.sort(key=lambda holding: holding.place)
+    after = row._replace(live=tuple(live))
+    if moved:
+        after = _renamed(after, moved)
+    return _close(after, (), tuple(closing), keep)
+
+
+def _renamed(row: Row, moved: dict[int, int]) -> Row:
+    """The row after holdings got other places: their conflicts are those of the new ones too."""
     renamed = tuple(
         Conflict(moved.get(c.new, c.new), moved.get(c.old, c.old), c.turn)
         for c in row.conflicts
         if c.new in moved or c.old in moved
     )
-    after = row._replace(live=tuple(live), conflicts=row.conflicts + renamed)
-    return _close(after, (), tuple(closing), keep)
+    live = tuple(
+        h._replace(against=frozenset(moved.get(place, place) for place in h.against))
+        for h in row.live
+    )
+    return row._replace(live=live, conflicts=row.conflicts.plus(renamed))
 
 
 def _judge_all(row: Row, arrival: Arrival, scorer: Scorer) -> list[tuple[Holding, Relation]] | None:
@@ -248,8 +264,7 @@ def _said(arrival: Arrival, holding: Holding) -> Relation | None:
         return None  # the rules tell whether it is finer, which takes nothing away
     if said is not None or not disagrees:
         return said and _permitted(said, arrival, holding)
-    corrects = any(each.record in arrival.corrects for each in holding.facts)
-    return Relation.SUPERSEDES if corrects else None
+    return Relation.SUPERSEDES if _any_of(arrival.corrects, holding) else None
 
 
 def _permitted(relation: Relation, arrival: Arrival, holding: Holding) -> Relation:
@@ -260,7 +275,12 @@ def _permitted(relation: Relation, arrival: Arrival, holding: Holding) -> Relati
 
 
 def _is_protected(arrival: Arrival, holding: Holding) -> bool:
-    return any(each.record in arrival.protected for each in holding.facts)
+    return _any_of(arrival.protected, holding)
+
+
+def _any_of(records: tuple[str, ...], holding: Holding) -> bool:
+    """Whether a fact of the holding is one of these records', of which there mostly are none."""
+    return bool(records) and any(each.record in records for each in holding.facts)
 
 
 def _by_rule(arrival: Arrival, holding: Holding, scorer: Scorer) -> Relation:
@@ -277,33 +297,33 @@ def _agree(fact: Fact, holding: Holding) -> bool:
     return fact.agrees(first) or (fact.polarity == first.polarity and fact.said in holding.values)
 
 
-def _admit(row: Row, fact: Fact, against: tuple[Holding, ...]) -> Row:
-    """The row with the fact live, beside those it contradicts."""
-    known: set[int] = set()
-    for index, holding in enumerate(row.live):
-        if holding.takes(fact):
-            joined = holding.with_(fact)
-            live = (*row.live[:index], joined, *row.live[index + 1 :])
-            known = _in_conflict(row, joined.place) if against else known
-            break
-    else:
-        joined = Holding((fact,), (fact.said,), fact)
-        live = (*row.live, joined)
-    new = tuple(
-        Conflict(joined.place, other.place, fact.turn)
-        for other in against
-        if other.place not in known
+def _admit(
+    row: Row, fact: Fact, against: tuple[Holding, ...]
+) -> tuple[Row, Holding, frozenset[int]]:
+    """The row with the fact live, beside those it contradicts.
+
+    With it the holding that the fact is in, and the places of those this is newly in conflict with.
+    """
+    place = next((i for i, holding in enumerate(row.live) if holding.takes(fact)), len(row.live))
+    is_known = place < len(row.live)
+    mine = row.live[place].with_(fact) if is_known else Holding((fact,), (fact.said,), fact)
+    known = {h.place for h in _in_conflict(row, mine)} if is_known and against else ()
+    others = [other.place for other in against if other.place not in known]
+    new = frozenset(others)
+    if new:
+        mine = mine._replace(against=mine.against | new)
+    conflicts = [Conflict(mine.place, other, fact.turn) for other in others]
+    admitted = row._replace(
+        live=(*row.live[:place], mine, *row.live[place + 1 :]),
+        conflicts=row.conflicts.plus(conflicts),
     )
-    return row._replace(live=live, conflicts=row.conflicts + new)
+    return admitted, mine, new
 
 
-def _in_conflict(row: Row, place: int) -> set[int]:
-    """The places of the holdings that the one at this place is in conflict with, or was."""
-    return {
-        old if new == place else new
-        for new, old, _ in row.conflicts
-        if new == place or old == place
-    }
+def _in_conflict(row: Row, mine: Holding) -> tuple[Holding, ...]:
+    """The live holdings that one of them is in conflict with, or was."""
+    place, against = mine.place, mine.against
+    return tuple(h for h in row.live if h.place in against or place in h.against)
 
 
 def _foremost(row: Row, against: tuple[Holding, ...]) -> tuple[Holding, ...]:
@@ -319,16 +339,16 @@ def _close(row: Row, gone: tuple[int, ...], closing: tuple[Closed, ...], keep: K
     """The row without these holdings, and what is kept of the facts that are closed."""
     live = tuple(h for h in row.live if h.place not in gone) if gone else row.live
     if keep is Keep.LIVE:
-        places = [holding.place for holding in live]
-        conflicts = tuple(c for c in row.conflicts if c.new in places and c.old in places)
-        return Row(row.key, live, (), conflicts)
+        places = {holding.place for holding in live}
+        conflicts = [c for c in row.conflicts if c.new in places and c.old in places]
+        return Row(row.key, live, conflicts=Appended(conflicts))
     if keep is Keep.CLOSED:
         closing = tuple(each._replace(relation=None, by=None) for each in closing)
-    return row._replace(live=live, closed=row.closed + closing)
+    return row._replace(live=live, closed=row.closed.plus(closing))
 
 
-def _holding(facts: tuple[Fact, ...]) -> Holding:
+def _holding(facts: tuple[Fact, ...], against: frozenset[int]) -> Holding:
     latest = facts[0]
     for fact in facts[1:]:
         latest = latest if fact.is_older(latest) else fact
-    return Holding(facts, tuple(dict.fromkeys(fact.said for fact in facts)), latest)
+    return Holding(facts, tuple(dict.fromkeys(fact.said for fact in facts)), latest, against)

@@ -43,6 +43,17 @@ def test_the_update_equals_the_definition_on_many_streams() -> None:
     check_against_oracle(range(SEEDS, 100_000))
 
 
+def test_a_holding_knows_whom_it_is_in_conflict_with() -> None:
+    """Of live holdings, what the newer one has noted is what the conflicts of the row say."""
+    pairs = 0
+    for seed in range(SEEDS):
+        of = row(random_events(seed, 4 + seed % 9))
+        noted = {(h.place, o.place) for h in of.live for o in of.live if o.place in h.against}
+        assert noted == {(new.place, old.place) for new, old in of.open_conflicts()}, seed
+        pairs += len(noted)
+    assert pairs > SEEDS // 10
+
+
 def test_any_split_into_batches_gives_the_same_rows() -> None:
     """Events folded one by one, or in two parts on a branch, leave equal rows."""
     for seed in range(300):

@@ -76,12 +76,13 @@ class UpdateLog:
 
     def of_turn(self, turn: int) -> tuple[Update, ...]:
         """The entries of one turn in order, without those contracted."""
-        place = bisect_left(self._turns, turn)
-        if place == len(self._turns) or self._turns[place] != turn:
-            return ()
-        is_last = place + 1 == len(self._turns)
-        end = len(self.entries) if is_last else self._turn_starts[place + 1]
-        found = self.entries[self._turn_starts[place] : end]
+        if turn == self.last_turn and self._turns:
+            found = self.entries[self._turn_starts[-1] :]
+        else:
+            place = bisect_left(self._turns, turn)
+            if place == len(self._turns) or self._turns[place] != turn:
+                return ()
+            found = self.entries[self._turn_starts[place] : self._turn_starts[place + 1]]
         return tuple([update for update in found if update is not None])
 
     def mark(self) -> Mark:

@@ -70,7 +70,7 @@ class Update(NamedTuple):
         """The update as a list that JSON can hold; `from_canonical` is its inverse."""
         return [
             self.turn,
-            self.kind,
+            str(self.kind),
             None if self.formula is None else to_text(self.formula),
             list(self.tags),
             None if self.audience is None else list(self.audience),
