@@ -8,6 +8,7 @@ their number is not bounded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import NamedTuple, final
 
 from prometheus_client import (
@@ -94,71 +95,46 @@ class Metrics:
     ) -> None:
         self._labelled: dict[tuple[Counter, str], Counter] = {}
         self._tenants = tenants
-        registry = self._registry = new_registry(look)
-        self._acknowledged = Counter(
+        self._registry = new_registry(look)
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        self._acknowledged = counter(
             "standfast_acknowledged",
             "Messages that are done with, as all before them on their partition are.",
             ["topic"],
-            registry=registry,
         )
-        self._tenant_verdicts = Counter(
-            "standfast_tenant_verdicts",
-            "Verdicts emitted, by tenant.",
-            ["tenant", "outcome"],
-            registry=registry,
+        self._folded = counter("standfast_events_folded", "Events of the log folded.", ["type"])
+        self._refused = counter("standfast_events_refused", "Events that did not fit.", ["reason"])
+        self._rejected = counter("standfast_operations_rejected", "Operations rejected.")
+        self._derived = counter("standfast_events_derived", "Derived events emitted.", ["type"])
+        self._verdicts = counter("standfast_verdicts", "Verdicts emitted.", ["outcome"])
+        self._alerts = counter("standfast_ungrounded_alerts", "Alerts emitted.", ["severity"])
+        self._tenant_verdicts = counter(
+            "standfast_tenant_verdicts", "Verdicts emitted, by tenant.", ["tenant", "outcome"]
         )
-        self._tenant_alerts = Counter(
-            "standfast_tenant_alerts",
-            "Alerts emitted, by tenant.",
-            ["tenant", "severity"],
-            registry=registry,
+        self._tenant_alerts = counter(
+            "standfast_tenant_alerts", "Alerts emitted, by tenant.", ["tenant", "severity"]
         )
-        self._folded = Counter(
-            "standfast_events_folded", "Events of the log folded.", ["type"], registry=registry
+        self._letters = counter("standfast_dead_letters", "Dead letters written.", ["reason_class"])
+        self._unavailable = counter(
+            "standfast_endpoint_failures", "Calls the endpoint did not answer."
         )
-        self._refused = Counter(
-            "standfast_events_refused", "Events that did not fit.", ["reason"], registry=registry
-        )
-        self._rejected = Counter(
-            "standfast_operations_rejected", "Operations rejected.", registry=registry
-        )
-        self._derived = Counter(
-            "standfast_events_derived", "Derived events emitted.", ["type"], registry=registry
-        )
-        self._verdicts = Counter(
-            "standfast_verdicts", "Verdicts emitted.", ["outcome"], registry=registry
-        )
-        self._alerts = Counter(
-            "standfast_ungrounded_alerts", "Alerts emitted.", ["severity"], registry=registry
-        )
-        self._letters = Counter(
-            "standfast_dead_letters", "Dead letters written.", ["reason_class"], registry=registry
-        )
-        self._unavailable = Counter(
-            "standfast_endpoint_failures", "Calls the endpoint did not answer.", registry=registry
-        )
-        self._calls = Counter(
-            "standfast_model_calls", "Calls of a model in what was folded.", registry=registry
-        )
-        self._tokens = Counter(
+        self._calls = counter("standfast_model_calls", "Calls of a model in what was folded.")
+        self._tokens = counter(
             "standfast_model_tokens",
             "Tokens that models read and wrote in what was folded.",
             ["direction"],
-            registry=registry,
         )
-        self._seconds = Histogram(
+        self._seconds = histogram(
             "standfast_utterance_seconds",
             "From the delivery of an utterance to the emission of what came of it.",
-            registry=registry,
             buckets=_SECONDS,
         )
-        self._lag = Histogram(
+        self._lag = histogram(
             "standfast_loop_lag_seconds",
             "How much later than asked the event loop wakes.",
-            registry=registry,
             buckets=_LAG_SECONDS,
         )
-
         for each in DeadLetterClass:  # an increase from nothing to one is none for Prometheus
             self._letters.labels(each.value)
 
