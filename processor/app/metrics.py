@@ -95,42 +95,42 @@ class Metrics:
     ) -> None:
         self._labelled: dict[tuple[Counter, str], Counter] = {}
         self._tenants = tenants
-        registry = self._registry = new_registry(look)
-        count = partial(Counter, registry=registry)
-        measure = partial(Histogram, registry=registry)
-        self._acknowledged = count(
+        self._registry = new_registry(look)
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        self._acknowledged = counter(
             "standfast_acknowledged",
             "Messages that are done with, as all before them on their partition are.",
             ["topic"],
         )
-        self._tenant_verdicts = count(
+        self._folded = counter("standfast_events_folded", "Events of the log folded.", ["type"])
+        self._refused = counter("standfast_events_refused", "Events that did not fit.", ["reason"])
+        self._rejected = counter("standfast_operations_rejected", "Operations rejected.")
+        self._derived = counter("standfast_events_derived", "Derived events emitted.", ["type"])
+        self._verdicts = counter("standfast_verdicts", "Verdicts emitted.", ["outcome"])
+        self._alerts = counter("standfast_ungrounded_alerts", "Alerts emitted.", ["severity"])
+        self._tenant_verdicts = counter(
             "standfast_tenant_verdicts", "Verdicts emitted, by tenant.", ["tenant", "outcome"]
         )
-        self._tenant_alerts = count(
+        self._tenant_alerts = counter(
             "standfast_tenant_alerts", "Alerts emitted, by tenant.", ["tenant", "severity"]
         )
-        self._folded = count("standfast_events_folded", "Events of the log folded.", ["type"])
-        self._refused = count("standfast_events_refused", "Events that did not fit.", ["reason"])
-        self._rejected = count("standfast_operations_rejected", "Operations rejected.")
-        self._derived = count("standfast_events_derived", "Derived events emitted.", ["type"])
-        self._verdicts = count("standfast_verdicts", "Verdicts emitted.", ["outcome"])
-        self._alerts = count("standfast_ungrounded_alerts", "Alerts emitted.", ["severity"])
-        self._letters = count("standfast_dead_letters", "Dead letters written.", ["reason_class"])
-        self._unavailable = count(
+        self._letters = counter("standfast_dead_letters", "Dead letters written.", ["reason_class"])
+        self._unavailable = counter(
             "standfast_endpoint_failures", "Calls the endpoint did not answer."
         )
-        self._calls = count("standfast_model_calls", "Calls of a model in what was folded.")
-        self._tokens = count(
+        self._calls = counter("standfast_model_calls", "Calls of a model in what was folded.")
+        self._tokens = counter(
             "standfast_model_tokens",
             "Tokens that models read and wrote in what was folded.",
             ["direction"],
         )
-        self._seconds = measure(
+        self._seconds = histogram(
             "standfast_utterance_seconds",
             "From the delivery of an utterance to the emission of what came of it.",
             buckets=_SECONDS,
         )
-        self._lag = measure(
+        self._lag = histogram(
             "standfast_loop_lag_seconds",
             "How much later than asked the event loop wakes.",
             buckets=_LAG_SECONDS,
