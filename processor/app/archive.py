@@ -175,7 +175,7 @@ class Copier:
             for record in records:
                 unread = problem_of(record.headers, BatchProblem)
                 if unread is not None:
-                    place = f"{record.topic}/{record.partition} at {record.offset}"
+                    place = f"{record.topic}/{record.partition}"
                     raise BrokerError(f"{self._settings.bootstrap}: {place}: {unread}")
                 self._take(message_of(record))
                 if self._batch.is_full():
