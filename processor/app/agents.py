@@ -16,6 +16,7 @@ import faust
 from processor.app.assignment import Assignment
 from processor.app.dispatcher import Dispatcher, Lane
 from processor.app.faust_app import delivered
+from processor.app.fetched import Damage, problem_of
 from processor.app.intake import Intake
 from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import InterpretAgent
@@ -23,7 +24,7 @@ from processor.app.kafka_log import KafkaLog
 from processor.app.logs import EventLines
 from processor.app.messages import UTTERANCES, Delivered, derived_messages
 from processor.app.progress import EpochEnded
-from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent
+from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent, stopped_by
 from processor.app.settings import WorkerSettings
 from processor.app.turn_line import said, turn_line
 from replay.errors import StoreError
@@ -57,6 +58,10 @@ class Agents:
     async def take_utterance(self, event: faust.Event) -> None:
         """Line an utterance up in its conversation."""
         message = delivered(event)
+        damage = problem_of(message.headers, Damage)
+        if damage is not None:  # nobody sent it, so it is no dead letter
+            self.on_stopped(stopped_by(message, damage))
+            return
         done = self._take_in(message, event)
         if done is None:
             return

@@ -3,9 +3,12 @@
 aiokafka fails at a header whose name is not UTF-8, and at a batch compressed in a way that it has
 no library for, on every fetch again: whoever may write to a partition could stop it for everybody.
 Here such a record has a header more, whose value is a `Problem`, and a batch that cannot be read is
-one record with its bytes and its problem; what becomes of them is decided by whoever reads. Damage
-(a checksum that is wrong) is none of this: nobody can send it, and reading past it would lose what
-was there.
+one record with its bytes and its problem; what becomes of them is decided by whoever reads. Such a
+record stands at the end of its batch, so that it is met from wherever in the batch reading begins.
+
+A batch that is not what was written (its checksum is wrong, or its length) is `Damage`: nobody can
+send it, and whoever reads past it loses what was there. aiokafka raises for it, and loses what it
+had taken of other partitions in the same call; here it is a record too, at which readers stop.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ HEADERS_MAX = 100
 Headers: TypeAlias = Iterable[tuple[str, bytes | None]]
 
 _START = struct.Struct(">qi")  # the offset of a batch, and how many bytes follow
+_OFFSET_BYTES = 8
 _GARBLED = (UnsupportedCodecError, CorruptRecordException, zlib.error, OSError, EOFError)
 
 
@@ -36,9 +40,13 @@ class Problem(bytes):
     NAME = "problem"
 
 
-@final
 class BatchProblem(Problem):
-    """Why a batch could not be read; the record's value is the batch, and its offset the first."""
+    """Why a batch could not be read; the record's value is the batch, and its offset the last."""
+
+
+@final
+class Damage(BatchProblem):
+    """The disk of a broker gave back other bytes than it was given."""
 
 
 def problem_of(headers: Headers, kind: type[Problem] = Problem) -> str | None:
@@ -77,20 +85,51 @@ class FetchedBatches:
         return len(self._fetched)
 
     def has_next(self) -> bool:
-        """Whether there is another whole batch."""
-        return bool(self._batches.has_next())
+        """Whether there is another whole batch; a broker gives at least one, or no bytes."""
+        return bool(self._batches.has_next()) or (self._at == 0 and bool(self._fetched))
 
-    def next_batch(self) -> FetchedBatch:
+    def next_batch(self) -> FetchedBatch | DamagedBatch:
         """The next batch."""
-        begin = self._at
+        begin, self._at = self._at, len(self._fetched)
+        try:
+            batch = self._batches.next_batch()
+        except CorruptRecordException:
+            batch = None
+        if batch is None:
+            return DamagedBatch(self._fetched[begin:])
         _, length = _START.unpack_from(self._fetched, begin)
         self._at = begin + _START.size + length
-        return FetchedBatch(self._batches.next_batch(), self._fetched, begin, self._at)
+        if not batch.validate_crc():
+            return DamagedBatch(self._fetched[begin : self._at])
+        return FetchedBatch(batch, self._fetched, begin, self._at)
+
+
+@final
+class DamagedBatch:
+    """Bytes in which only the first offset is believed, as one record."""
+
+    is_control_batch = False
+    is_transactional = False
+    producer_id = None
+
+    def __init__(self, stored: bytes) -> None:
+        self._stored = stored
+        self.base_offset = int.from_bytes(stored[:_OFFSET_BYTES], signed=True)
+        self.next_offset = self.base_offset + len(stored)  # a record has more than one byte
+
+    def validate_crc(self) -> bool:
+        """Whether to go on and read its record."""
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        said = f"what is stored from offset {self.base_offset} on is damaged: its checksum is wrong"
+        headers = [(Problem.NAME, Damage(said.encode()))]
+        return iter([DefaultRecord(self.next_offset - 1, -1, 0, None, self._stored, headers)])
 
 
 @final
 class FetchedBatch:
-    """A batch; aiokafka's, but for its records."""
+    """A sound batch; aiokafka's, but for its records."""
 
     def __init__(self, batch: Any, fetched: bytes, begin: int, end: int) -> None:
         self._batch = batch
@@ -100,6 +139,10 @@ class FetchedBatch:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._batch, name)
+
+    def validate_crc(self) -> bool:
+        """It was looked at already."""
+        return True
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._records())
@@ -116,11 +159,11 @@ class FetchedBatch:
 
     def _as_one_record(self, garbled: Exception) -> DefaultRecord:
         batch = self._batch
-        said = f"the messages up to offset {batch.next_offset - 1} cannot be read: {garbled}"
+        first, last = batch.base_offset, batch.next_offset - 1
+        said = f"the messages from offset {first} to {last} cannot be read: {garbled}"
         value = self._fetched[self._begin : self._end]
         headers = [(Problem.NAME, BatchProblem(said.encode()))]
-        at, kind = batch.max_timestamp, batch.timestamp_type
-        return DefaultRecord(batch.base_offset, at, kind, None, value, headers)
+        return DefaultRecord(last, batch.max_timestamp, batch.timestamp_type, None, value, headers)
 
 
 def _bounded(record: Any) -> Any:

@@ -16,10 +16,14 @@ UTTERANCES_PER_RECORD = 4
 
 @final
 class HeldConversations:
-    """As many as weigh `weight_max` together, and at least the one that was held last."""
+    """As many as weigh `weight_max` together, and at least the one that was held last.
+
+    Those whose keys are in `pinned` do not leave.
+    """
 
     def __init__(self, weight_max: int) -> None:
         self._weight_max = weight_max
+        self.pinned: set[str] = set()
         self._held: OrderedDict[str, tuple[Conversation, int]] = OrderedDict()
         self.weight = 0
 
@@ -50,7 +54,10 @@ class HeldConversations:
         self.weight += weight - before
         leaving: list[tuple[str, Conversation]] = []
         while self.weight > self._weight_max and len(self._held) > 1:
-            oldest, (dropped, lost) = self._held.popitem(last=False)
+            oldest = next((each for each in self._held if each not in self.pinned), key)
+            if oldest == key:
+                break
+            dropped, lost = self._held.pop(oldest)
             self.weight -= lost
             leaving.append((oldest, dropped))
         return leaving

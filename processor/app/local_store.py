@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, TypeVar, final
 
 import duckdb
 import structlog
@@ -69,6 +69,7 @@ class LocalStore:
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="views")
         self._held = HeldConversations(records_max)
         self._loading: dict[str, asyncio.Task[Conversation]] = {}
+        self._apart: dict[str, asyncio.Future[Any]] = {}
         self._evicted = Evicted()
         self._batch = Batch(vault)
         self._writer: asyncio.Task[None] | None = None
@@ -145,6 +146,7 @@ class LocalStore:
         if self._batch.is_full():
             await self.flush()
         key = conversation_key(tenant_id, conversation_id)
+        await self._not_apart(key)
         held = self._held.get(key)
         if held is not None:
             return held
@@ -157,6 +159,7 @@ class LocalStore:
     async def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
         """The same if anything of it is folded, else None; what is not there is not held."""
         key = conversation_key(tenant_id, conversation_id)
+        await self._not_apart(key)
         is_there = (
             key in self._held
             or self._batch.has(key)
@@ -170,6 +173,24 @@ class LocalStore:
 
     def _is_closed(self, tenant_id: str, conversation_id: str) -> bool:
         return self._vault is not None and self._vault.is_destroyed(tenant_id, conversation_id)
+
+    async def apart(self, conversation: Conversation, work: Callable[[], Answer]) -> Answer:
+        """Do what changes the conversation in another thread; until then nobody is given it."""
+        key = conversation_key(conversation.tenant_id, conversation.conversation_id)
+        working = asyncio.get_running_loop().run_in_executor(None, work)
+        self._apart[key] = working
+        self._held.pinned.add(key)
+
+        def done(_: object) -> None:
+            del self._apart[key]
+            self._held.pinned.discard(key)
+
+        working.add_done_callback(done)
+        return await asyncio.shield(working)  # the thread goes on, whoever gives up
+
+    async def _not_apart(self, key: str) -> None:
+        while (working := self._apart.get(key)) is not None:
+            await asyncio.wait([working])
 
     async def copied(
         self,

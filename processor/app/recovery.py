@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from processor.app.fetched import new_consumer
+from processor.app.fetched import BatchProblem, new_consumer, problem_of
 from processor.app.messages import OPERATIONS, Delivered
 from replay.batch import Position, record_hash
 
@@ -141,8 +141,8 @@ async def log_range(
         while await reader.position(place) < stop:
             for records in (await reader.getmany(place, timeout_ms=POLL_MS)).values():
                 for record in records:
-                    if record.offset >= stop:
-                        return
+                    if record.offset >= stop and not problem_of(record.headers, BatchProblem):
+                        return  # a batch that cannot be read may begin before
                     place_of = (topic, partition, record.offset)
                     yield Delivered(*place_of, record.key, record.value, record.headers)
     finally:
@@ -150,11 +150,15 @@ async def log_range(
 
 
 async def is_of_this_log(reader: AIOKafkaConsumer, position: Position, ends: LogEnds) -> bool:
-    """Whether the log holds, before the position, the record that was there when it was noted."""
+    """Whether the log holds, before the position, the record that was there when it was noted.
+
+    Where that cannot be read any more, the store may be all that still has it: it is believed.
+    """
     offset = position.next_offset - 1
     if not ends.first <= offset < ends.end:
         return position.next_offset == ends.first == 0
     async with aclosing(log_range(reader, position.partition, offset, offset + 1)) as messages:
         async for message in messages:
-            return record_hash(message.value or b"") == position.record_hash
+            is_unread = problem_of(message.headers, BatchProblem) is not None
+            return is_unread or record_hash(message.value or b"") == position.record_hash
     return False

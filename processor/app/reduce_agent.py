@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, TypeVar, final
 
 import structlog
 
@@ -29,6 +29,11 @@ from schemas.ids import conversation_key
 from schemas.log import ConversationErased, LogEvent
 from schemas.topics import LOG_TYPES
 from schemas.wire import WireError, decode_json, decode_log_event
+
+HEAVY_BYTES = 16_384
+HEAVY_RECORDS = 20_000
+
+Answer = TypeVar("Answer")
 
 _log = structlog.get_logger(__name__)
 
@@ -64,6 +69,9 @@ class Keeper(Protocol):
 
     async def conversation(self, tenant_id: str, conversation_id: str) -> Conversation:
         """The conversation as far as this worker folded it; a new one if there is none."""
+
+    async def apart(self, conversation: Conversation, work: Callable[[], Answer]) -> Answer:
+        """Do what changes the conversation in another thread; until then nobody is given it."""
 
     def keep(
         self,
@@ -158,7 +166,11 @@ class ReduceAgent:
         self.progress.check(epoch)
         if self._is_closed(event):
             return None
-        derived = reduce(conversation, event)
+        if is_heavy(conversation, message):
+            derived = await self.keeper.apart(conversation, lambda: reduce(conversation, event))
+            self.progress.check(epoch)
+        else:
+            derived = reduce(conversation, event)
         if isinstance(derived, FoldRefused):
             if derived.reason is RefusalReason.UNKNOWN_RULES:
                 what = f"rules version {event.rules_version}"
@@ -181,13 +193,27 @@ def _is_end(event: LogEvent) -> bool:
     return isinstance(event, ConversationErased)
 
 
+def is_heavy(conversation: Conversation, message: Delivered) -> bool:
+    """Whether folding may take so long that the event loop must not wait for it.
+
+    Within their bounds ten thousand atoms of one key take ten seconds, formulas seconds, and a
+    withdrawal as long as there are records to bring down.
+    """
+    state = conversation.state
+    return (
+        len(message.value or b"") > HEAVY_BYTES
+        or len(state.records) > HEAVY_RECORDS
+        or state.model.spent > 0
+    )
+
+
 def read_log_event(message: Delivered) -> LogEvent | None:
     """The event of a message of the log, or None if it is none. Raises PartitionStopped."""
     if message.value is None:
         return None
     unread = problem_of(message.headers, BatchProblem)
     if unread is not None:
-        raise PartitionStopped(f"{_named(message)}: {unread}", message.partition)
+        raise stopped_by(message, unread)
     try:
         event = decode_log_event(message.value)
     except WireError as invalid:
@@ -222,11 +248,12 @@ def _newer_type(value: bytes) -> str | None:
 
 def newer_at(message: Delivered, what: str) -> str:
     """Why a partition stops, and where."""
-    return f"{_named(message)} holds {what}, which is newer"
+    return f"{message.topic}/{message.partition} at {message.offset} holds {what}, which is newer"
 
 
-def _named(message: Delivered) -> str:
-    return f"{message.topic}/{message.partition} at {message.offset}"
+def stopped_by(message: Delivered, unread: str) -> PartitionStopped:
+    """A batch that cannot be read stops its partition; what is wrong with it says where it is."""
+    return PartitionStopped(f"{message.topic}/{message.partition}: {unread}", message.partition)
 
 
 def _place(message: Delivered) -> dict[str, int]:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, final
 from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 
+from processor.app.fetched import BatchProblem, problem_of
 from processor.app.messages import SNAPSHOTS, Outgoing
 from processor.app.recovery import log_range, log_reader
 from processor.app.sender import MessageTooLarge, Sender, Sending
@@ -95,6 +96,9 @@ class SnapshotsTopic:
                 end = (await reader.end_offsets([place]))[place]
                 async with aclosing(log_range(reader, partition, first, end, SNAPSHOTS)) as found:
                     async for message in found:
+                        unread = problem_of(message.headers, BatchProblem)
+                        if unread is not None:
+                            raise SharedPlaceError(f"{SNAPSHOTS}/{partition}: {unread}")
                         yield Record(message.offset, message.key or b"", message.value)
         except KafkaError as failure:
             raise SharedPlaceError(f"{SNAPSHOTS}: {failure}") from failure

@@ -14,6 +14,7 @@ from processor.app.connection import connected
 from processor.app.fetched import new_consumer
 from processor.app.partitions import partition_of
 from processor.app.settings import KafkaSettings
+from processor.app.topic_reader import refuse_damage
 from processor.app.topics import partition_count
 from schemas.ids import conversation_key
 
@@ -70,6 +71,7 @@ async def tail(
         while not stopped.is_set():
             fetched = await consumer.getmany(timeout_ms=_POLL_MS)
             for record in (record for records in fetched.values() for record in records):
+                refuse_damage(record)
                 if selection.takes(record.key):
                     yield Message(
                         *(record.topic, record.partition, record.offset),

@@ -9,7 +9,8 @@ from typing import Any
 from aiokafka import TopicPartition
 
 from processor.app.connection import admin_client, connected
-from processor.app.fetched import new_consumer, without_problems
+from processor.app.errors import BrokerError
+from processor.app.fetched import Damage, new_consumer, problem_of, without_problems
 from processor.app.settings import KafkaSettings
 from replay.archive_batch import ArchivedMessage
 from schemas.topics import topic_at
@@ -55,9 +56,17 @@ async def paused_reader(
 
 
 def message_of(record: Any) -> ArchivedMessage:
-    """A record of the client as we name its parts."""
+    """A record of the client as we name its parts. Raises BrokerError for damage."""
+    refuse_damage(record)
     return ArchivedMessage(
         *(record.topic, record.partition, record.offset),
         -1 if record.timestamp is None else record.timestamp,
         *(record.key, without_problems(record.headers), record.value),
     )
+
+
+def refuse_damage(record: Any) -> None:
+    """Raise BrokerError if this stands for bytes that are not what was written."""
+    damage = problem_of(record.headers, Damage)
+    if damage is not None:
+        raise BrokerError(f"{record.topic}/{record.partition}: {damage}")

@@ -24,8 +24,13 @@ from typing import Any, NamedTuple
 import orjson
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from processor.app.messages import OPERATIONS, UTTERANCES
+from processor.app.interpret import AlreadyInLog, Unusable, interpret
+from processor.app.messages import OPERATIONS, UTTERANCES, derived_messages, log_message
 from processor.app.partitions import partition_of
+from processor.engine.conversation import Conversation
+from processor.evidence.fold import Refused
+from processor.render.reduce import reduce
+from schemas.wire import decode_utterance
 from tests.kafka.cluster import Kafka
 from tests.kafka.software import ROOT
 from tests.pipeline.workers import make_topics, running_worker, say, wait_until_done
@@ -132,6 +137,27 @@ def medians(names: Sequence[str], count: int, rounds: int) -> dict[str, Rate]:
     }
 
 
+def work_ms(count: int) -> float:
+    """Processor time of what a worker does with an utterance, without Faust, broker and store.
+
+    It is read, interpreted, written for the log, folded, and what is derived is written.
+    """
+    lines = [orjson.dumps(each) for each in utterances(count)]
+    live: dict[str, Conversation] = {}
+    began = time.process_time()
+    for line in lines:
+        said = decode_utterance(line)
+        ids = (said.tenant_id, said.conversation_id)
+        conversation = live.setdefault(said.conversation_id, Conversation.empty(*ids))
+        event = interpret(conversation, said)
+        assert not isinstance(event, (AlreadyInLog, Unusable))
+        log_message(event, 0)
+        derived = reduce(conversation, event)
+        assert not isinstance(derived, Refused)
+        derived_messages(derived, event.at, 0, frozenset())
+    return (time.process_time() - began) / count * 1_000
+
+
 async def _latencies(bootstrap: str, per_second: float, seconds: float) -> list[float]:
     """Milliseconds from sending a candidate to its verdict, while utterances come at a rate."""
     said = list(utterances(int(per_second * seconds), CONVERSATIONS // 10))
@@ -188,6 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{found.cpu_ms * 1_000:10,.0f} us of processor time each"
             f"{base.cpu_ms / found.cpu_ms:8.2f} x theirs by that"
         )
+    print(f"  the work alone, without Kafka: {work_ms(options.utterances) * 1_000:,.0f} us each")
     if "worker1" in rates and options.latency_seconds:
         half = rates["worker1"].per_second / 2
         with tempfile.TemporaryDirectory() as name:

@@ -119,18 +119,21 @@ def test_a_batch_that_cannot_be_read_is_one_record_and_stops_the_log_alone(kafka
         await consumer.start()
         try:
             consumer.assign([TopicPartition("not-ours", HOME)])
-            return [await consumer.getone() for _ in range(2)]
+            found = [await consumer.getone() for _ in range(2)]
+            consumer.seek(TopicPartition("not-ours", HOME), 1)  # in the middle of the batch
+            return [*found, await consumer.getone()]
         finally:
             await consumer.stop()
 
-    unread, after = asyncio.run(batches())
-    assert (unread.offset, after.offset, after.value) == (0, 2, b"3")
+    unread, after, from_within = asyncio.run(batches())
+    assert from_within.value == unread.value
+    assert (unread.offset, after.offset, after.value) == (1, 2, b"3")
     (again,) = FetchedBatches(unread.value).next_batch()
     assert again.value == unread.value
     problem = problem_of(unread.headers, BatchProblem)
     assert problem is not None
-    assert "up to offset 1 cannot be read" in problem
+    assert "from offset 0 to 1 cannot be read" in problem
     assert "zstd" in problem
     delivered = Delivered(OPERATIONS, HOME, 0, unread.key, unread.value, unread.headers)
-    with pytest.raises(PartitionStopped, match=r"operations/[0-9] at 0: the messages up to"):
+    with pytest.raises(PartitionStopped, match=r"operations/[0-9]: the messages from offset 0"):
         read_log_event(delivered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextvars import ContextVar
 
 import pytest
 
@@ -169,3 +170,27 @@ def test_there_is_at_least_one_place() -> None:
     """A dispatcher that could never run anything is a mistake in the settings."""
     with pytest.raises(AssertionError):
         dispatcher(running_max=0)
+
+
+def test_a_job_runs_in_the_context_that_submitted_it() -> None:
+    """However long it waits, and whichever job ended before it."""
+    who: ContextVar[str] = ContextVar("who")
+    seen: list[str] = []
+
+    async def main() -> None:
+        work = dispatcher(running_max=1)
+
+        async def job() -> None:
+            seen.append(who.get())
+            who.set("a job")
+
+        async def submit(name: str) -> None:
+            who.set(name)
+            for conversation in ("c", "d"):
+                work.submit(Lane(0, "t", conversation), job)
+
+        await asyncio.gather(*(submit(name) for name in ("one", "two", "three")))
+        await work.idle()
+
+    asyncio.run(main())
+    assert sorted(seen) == ["one", "one", "three", "three", "two", "two"]
