@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,12 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from processor.app.messages import DEAD_LETTERS, DERIVED_TOPICS, KEYS, OPERATIONS, UTTERANCES
 from processor.app.partitions import partition_of
+from processor.app.topics import Layout
 from processor.vault.key_folder import KeyFolder
 from processor.vault.sealed import is_sealed
 from schemas.keys import TICK_KEY
-from tests.archive.archives import delete_before, send
+from schemas.topics import BY_NAME
+from tests.archive.archives import send
 from tests.erasure.sites import CANARY, found_in, standfast, statement, told
 from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
@@ -136,30 +138,42 @@ def wait_for(what: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
-def compact_soon(bootstrap: str) -> None:
-    """Let the brokers compact the keys in seconds."""
+def wait_until_gone(needle: str, *folders: Path) -> None:
+    """Until no file has it."""
+    deadline = time.monotonic() + WAIT_SECONDS_MAX
+    while found := found_in(needle, *folders):
+        assert time.monotonic() < deadline, found
+        time.sleep(0.5)
+
+
+def configure(bootstrap: str, names: Sequence[str], **settings: str) -> None:
+    """Give topics the settings that were asked for, and these."""
+    layout = Layout(PARTITIONS, 1, (), erasure_window_days=2)
+    changed = [
+        ConfigResource(
+            ConfigResourceType.TOPIC,
+            name,
+            {key: str(value) for key, value in layout.configuration(BY_NAME[name]).items()}
+            | {key.replace("_", "."): value for key, value in settings.items()},
+        )
+        for name in names
+    ]
 
     async def main() -> None:
         admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
         await admin.start()
-        settings = {
-            "cleanup.policy": "compact",
-            "segment.ms": "500",
-            "max.compaction.lag.ms": "1",
-            "min.cleanable.dirty.ratio": "0.01",
-            "delete.retention.ms": "100",
-            "retention.ms": "-1",
-            "max.message.bytes": "1048576",
-            "compression.type": "uncompressed",
-            "min.insync.replicas": "1",
-            "segment.bytes": "67108864",
-        }
         try:
-            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, KEYS, settings)])
+            await admin.alter_configs(changed)
         finally:
             await admin.close()
 
     asyncio.run(main())
+
+
+def compact_soon(bootstrap: str) -> None:
+    """Let the brokers compact the keys in seconds."""
+    soon = {"segment_ms": "500", "max_compaction_lag_ms": "1", "delete_retention_ms": "100"}
+    configure(bootstrap, [KEYS], min_cleanable_dirty_ratio="0.01", **soon)
 
 
 def markers(bootstrap: str) -> int:
@@ -173,13 +187,11 @@ def letters(bootstrap: str, class_: bytes) -> list[Any]:
     return [each for each in found if dict(each.headers)["class"] == class_]
 
 
-def lose_what_is_old(bootstrap: str) -> None:
-    """Delete what the topics with a retention hold, as that does."""
-    for topic in BOUNDED:
-        for partition in range(PARTITIONS):
-            records = [r for r in read(bootstrap, topic, PARTITIONS) if r.partition == partition]
-            if records:
-                delete_before(bootstrap, topic, partition, records[-1].offset + 1)
+def lose_what_is_old(story: Story) -> None:
+    """Let the brokers' own retention take what the topics with one hold."""
+    configure(story.bootstrap, BOUNDED, retention_ms="1")
+    wait_until_gone(CANARY, *story.on_disk(*BOUNDED))
+    configure(story.bootstrap, BOUNDED)
 
 
 @pytest.fixture(scope="module")
@@ -261,13 +273,13 @@ def erase(story: Story) -> None:
 
 def forget(story: Story) -> None:
     """The window passes, and a worker begins anew with the topics alone, its keys away at first."""
-    lose_what_is_old(story.bootstrap)
+    lose_what_is_old(story)
     for partition in range(PARTITIONS):
         tick = {"key": TICK_KEY, "value": b"{}", "partition": partition}
         send(story.bootstrap, [(KEYS, tick)])
     disk = story.cluster.folder
-    wait_for(lambda: not found_in(CANARY, disk))
-    wait_for(lambda: not found_in(story.seen["wrapped text"], *story.on_disk(KEYS)))
+    wait_until_gone(CANARY, disk)
+    wait_until_gone(story.seen["wrapped text"], *story.on_disk(KEYS))
     rotate(story)
     away = story.key_file.with_name("away")
     story.key_file.rename(away)
@@ -286,7 +298,7 @@ def forget(story: Story) -> None:
     story.seen["audit"] = standfast(*audit)
     story.seen["near after"] = story.state("near")
     restore(story)
-    wait_for(lambda: not found_in(CANARY, disk, story.folder))
+    wait_until_gone(CANARY, disk, story.folder)
 
 
 def rotate(story: Story) -> None:
