@@ -126,6 +126,11 @@ class Story:
         """The log of a worker."""
         return (self.folder / store / "worker.log").read_text()
 
+    def events(self, store: str) -> list[dict[str, Any]]:
+        """The lines of it that are events."""
+        lines = self.log_says(store).splitlines()
+        return [orjson.loads(line) for line in lines if line.startswith("{")]
+
 
 def wait_for(what: Callable[[], bool]) -> None:
     """Until it holds."""
