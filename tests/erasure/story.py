@@ -131,6 +131,11 @@ class Story:
         lines = self.log_says(store).splitlines()
         return [orjson.loads(line) for line in lines if line.startswith("{")]
 
+    def of_partition(self, store: str, key: bytes) -> list[str]:
+        """The names of the events that are about the partition of a key, in order."""
+        partition = partition_of(key, PARTITIONS)
+        return [each["event"] for each in self.events(store) if each.get("partition") == partition]
+
 
 def wait_for(what: Callable[[], bool]) -> None:
     """Until it holds."""
@@ -276,7 +281,7 @@ def forget(story: Story) -> None:
     path = story.folder / "second" / "worker.duckdb"
     worker = start_worker(story.bootstrap, path, **story.settings)
     try:
-        wait_for(lambda: "keys_waited_for" in story.log_says("second"))
+        wait_for(lambda: "keys_waited_for" in story.of_partition("second", b"acme/near"))
         say(story.bootstrap, [statement("near", 71, NEAR, operations=[])], PARTITIONS)
         story.seen["while away"] = len(read(story.bootstrap, OPERATIONS, PARTITIONS))
         away.rename(story.key_file)
