@@ -128,7 +128,7 @@ class Story:
 
     def events(self, store: str) -> list[dict[str, Any]]:
         """The lines of it that are events."""
-        lines = self.log_says(store).splitlines()
+        lines = self.log_says(store).rpartition("\n")[0].splitlines()  # the last may be half
         return [orjson.loads(line) for line in lines if line.startswith("{")]
 
     def of_partition(self, store: str, key: bytes) -> list[str]:
