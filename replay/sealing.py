@@ -100,8 +100,8 @@ def _opened(vault: Vault, kind: str, tenant: str, conversation: str, stored: byt
 
 
 def _add_functions(connection: duckdb.DuckDBPyConnection, vault: Vault) -> None:
-    def blob(kind: str, tenant: str, conversation: str, stored: bytes) -> bytes | None:
-        return _opened(vault, kind, tenant, conversation, stored)
+    def blob(kind: str, tenant: str, conversation: str, stored: bytes | None) -> bytes | None:
+        return None if stored is None else _opened(vault, kind, tenant, conversation, stored)
 
     def hash_(kind: str, tenant: str, conversation: str, stored: bytes, told: str) -> str:
         """The hash of what was sealed, where the sealed bytes have the hash stored with them."""
@@ -132,6 +132,7 @@ def _add_functions(connection: duckdb.DuckDBPyConnection, vault: Vault) -> None:
         ("standfast_is_erased", vault.is_destroyed, ids, truth),
     ):
         options: dict[str, Any] = {"parameters": takes, "return_type": gives}
+        options["null_handling"] = "special"  # else DuckDB takes no null for an answer
         connection.create_function(name, function, **options)
 
 

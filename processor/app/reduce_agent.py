@@ -184,6 +184,10 @@ class ReduceAgent:
         return folded
 
 
+def _named(message: Delivered) -> str:
+    return f"{message.topic}/{message.partition} at {message.offset}"
+
+
 def sealed_without_keys(message: Delivered) -> PartitionStopped:
     """Why a sealed log is not folded by who has no key file."""
     return PartitionStopped(f"{_named(message)} is sealed; name the key file", message.partition)

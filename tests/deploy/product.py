@@ -40,7 +40,7 @@ _OTHERS = frozenset(
         "OPENAI_API_KEY",
         "OPENAI_BASE_URL",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        "STANDFAST_WORKER_KEY_FILE",
+        "STANDFAST_KEY_FILE",
     }
 )
 _METRIC = re.compile(r"\b(?:standfast|process|python)_\w+\b")

@@ -148,7 +148,7 @@ def runbook(found: Found) -> str:
     return str(rule["annotations"]["runbook_url"])
 
 
-KEY_FILE = variable("STANDFAST_WORKER_KEY_FILE")
+KEY_FILE = variable("STANDFAST_KEY_FILE")
 OPENAI = ("interpreter.kind=openai", "interpreter.model=m", "interpreter.baseUrl=http://m:8/v1")
 SASL = ("kafka.securityProtocol=SASL_SSL", "kafka.existingSecret=k")
 SERVE = ("serve.enabled=true", "serve.existingClaim=c")

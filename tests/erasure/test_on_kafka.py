@@ -1,185 +1,30 @@
-"""Erasure on Apache Kafka: the canary, and everything that could still have it.
-
-One long story on one broker, told by a fixture: what is asserted about it stands in the tests.
-"""
+"""Erasure on Apache Kafka: the canary, and everything that could still have it."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from processor.app.messages import DEAD_LETTERS, DERIVED_TOPICS, KEYS, OPERATIONS, UTTERANCES
-from processor.app.partitions import partition_of
-from processor.vault.key_folder import KeyFolder
-from processor.vault.sealed import is_sealed
-from schemas.keys import TICK_KEY
-from tests.archive.archives import delete_before, send
-from tests.erasure.sites import CANARY, found_in, standfast, statement, told
+from processor.app.messages import OPERATIONS
+from tests.erasure.sites import CANARY, found_in
+from tests.erasure.story import (
+    BOUNDED,
+    BROKER,
+    CLOSED,
+    NEAR,
+    TOLD,
+    Story,
+    begin,
+    erase,
+    forget,
+)
 from tests.kafka.cluster import Kafka
-from tests.kafka.fixtures import delete_topics
-from tests.kafka.software import ROOT, missing
-from tests.pipeline.workers import read, running_worker, say, stop, wait_until_done
+from tests.kafka.software import missing
 
 pytestmark = pytest.mark.kafka
-
-PARTITIONS = 2
-NEAR = "harmless"
-WAIT_SECONDS_MAX = 180.0
-TOLD, CLOSED = b"acme/told", b"acme/cut"
-BOUNDED = (UTTERANCES, DEAD_LETTERS, *DERIVED_TOPICS.values())
-BROKER = {
-    "log.cleaner.backoff.ms": "500",
-    "log.retention.check.interval.ms": "1000",
-    "log.initial.task.delay.ms": "1000",
-    "log.segment.delete.delay.ms": "100",
-}
-"""So that what retention and compaction take in days is taken in seconds."""
-KILLED = """
-import asyncio, os, signal, sys
-from processor.app.erasure import broker_erasure
-from processor.app.sender import Sender
-from processor.app.settings import KafkaSettings
-async def main():
-    settings = KafkaSettings(bootstrap=sys.argv[1])
-    async with Sender(settings.client_options()) as sender:
-        await (await broker_erasure(settings, sender)).destroy_keys("acme", "cut")
-        os.kill(os.getpid(), signal.SIGKILL)
-asyncio.run(main())
-"""
-
-
-@dataclass
-class Story:
-    """What was seen on the way, and where everything is."""
-
-    cluster: Kafka
-    folder: Path
-    seen: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def bootstrap(self) -> str:
-        """The broker."""
-        return self.cluster.bootstrap
-
-    @property
-    def key_file(self) -> Path:
-        """The keys of tenants."""
-        return self.folder / "tenant-keys"
-
-    @property
-    def archive(self) -> Path:
-        """The archive."""
-        return self.folder / "archive" / "archive.duckdb"
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Of every worker."""
-        return {
-            "STANDFAST_WORKER_KEY_FILE": str(self.key_file),
-            "STANDFAST_WORKER_ERASURE_WINDOW_DAYS": "2",
-            "STANDFAST_WORKER_CHECKPOINT_SECONDS": "1",
-        }
-
-    def work(self, store: str) -> Any:
-        """A worker with a store of that name."""
-        (self.folder / store).mkdir(exist_ok=True)
-        path = self.folder / store / "worker.duckdb"
-        return running_worker(self.bootstrap, path, **self.settings)
-
-    def done(self) -> None:
-        """Until everything that was said is committed."""
-        wait_until_done(self.bootstrap, WAIT_SECONDS_MAX, PARTITIONS)
-
-    def keep(self) -> subprocess.CompletedProcess[str]:
-        """Copy the topics into the archive, and that into Parquet."""
-        self.archive.parent.mkdir(exist_ok=True)
-        to = ("--bootstrap", self.bootstrap, "--db", self.archive, "--until-end")
-        copied = standfast("archive", *to, "--key-file", self.key_file)
-        assert copied.returncode == 0, copied.stderr
-        parquet = self.folder / "parquet"
-        done = standfast("replay", "export", "--db", self.archive, "--parquet", parquet)
-        assert done.returncode == 0, done.stderr
-        return copied
-
-    def on_disk(self, *topics: str) -> list[Path]:
-        """The folders of topics on the broker's disk."""
-        data = self.cluster.folder / "data-1"
-        return [path for topic in topics for path in sorted(data.glob(f"{topic}-[0-9]*"))]
-
-    def state(self, conversation: str) -> str:
-        """What the archive says of a conversation."""
-        db = ("--db", self.archive, "--tenant", "acme", "--conversation", conversation)
-        return standfast("state", *db, "--json", "--key-file", self.key_file).stdout
-
-    def log_says(self, store: str) -> str:
-        """The log of a worker."""
-        return (self.folder / store / "worker.log").read_text()
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    """Until it holds."""
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
-
-
-def compact_soon(bootstrap: str) -> None:
-    """Let the brokers compact the keys in seconds."""
-
-    async def main() -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
-        await admin.start()
-        settings = {
-            "cleanup.policy": "compact",
-            "segment.ms": "500",
-            "max.compaction.lag.ms": "1",
-            "min.cleanable.dirty.ratio": "0.01",
-            "delete.retention.ms": "100",
-            "retention.ms": "-1",
-            "max.message.bytes": "1048576",
-            "compression.type": "uncompressed",
-            "min.insync.replicas": "1",
-            "segment.bytes": "67108864",
-        }
-        try:
-            await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, KEYS, settings)])
-        finally:
-            await admin.close()
-
-    asyncio.run(main())
-
-
-def markers(bootstrap: str) -> int:
-    """How many sets of checkpoints are complete."""
-    return sum(record.key == b"marker" for record in read(bootstrap, "snapshots", PARTITIONS))
-
-
-def letters(bootstrap: str, class_: bytes) -> list[Any]:
-    """The dead letters of a class."""
-    found = read(bootstrap, DEAD_LETTERS, PARTITIONS)
-    return [each for each in found if dict(each.headers)["class"] == class_]
-
-
-def lose_what_is_old(bootstrap: str) -> None:
-    """Delete what the topics with a retention hold, as that does."""
-    for topic in BOUNDED:
-        for partition in range(PARTITIONS):
-            records = [r for r in read(bootstrap, topic, PARTITIONS) if r.partition == partition]
-            if records:
-                delete_before(bootstrap, topic, partition, records[-1].offset + 1)
 
 
 @pytest.fixture(scope="module")
@@ -195,133 +40,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         yield told_here
 
 
-def begin(story: Story) -> None:
-    """Three conversations are worked through, shared and archived."""
-    where = ("--bootstrap", story.bootstrap, "--replication", 1)
-    made = standfast("topics", "create", *where, "--partitions", 2, "--erasure-window", 2)
-    assert made.returncode == 0, made.stdout
-    story.seen["checked"] = standfast("topics", "check", *where, "--erasure-window", 2).returncode
-    story.seen["too long"] = standfast("topics", "check", *where, "--erasure-window", 1).stdout
-    compact_soon(story.bootstrap)
-    assert standfast("keys", "create", story.key_file, "--id", "k1").returncode == 0
-    said = [*told("told", CANARY), *told("near", NEAR), *told("cut", CANARY)]
-    with story.work("first") as worker:
-        say(story.bootstrap, said, PARTITIONS)
-        story.done()
-        wait_for(lambda: markers(story.bootstrap) > 0)
-        assert stop(worker) == 0
-    story.keep()
-    kept = [story.folder, *story.on_disk(OPERATIONS, "snapshots", KEYS)]
-    story.seen["kept before"] = found_in(CANARY, *kept)
-    story.seen["kept near"] = found_in(NEAR, *kept)
-    story.seen["in topics before"] = found_in(CANARY, *story.on_disk(*BOUNDED))
-    story.seen["near before"] = story.state("near")
-    lines = story.folder.parent / f"{story.folder.name}-in.jsonl"
-    lines.write_bytes(b"".join(orjson.dumps(each) + b"\n" for each in told("near", NEAR)))
-    out = story.folder.parent / f"{story.folder.name}-plain"
-    standfast("run", lines, "--out", out)
-    db = ("--db", out / "standfast.duckdb", "--tenant", "acme", "--conversation", "near")
-    story.seen["near unsealed"] = standfast("state", *db, "--json").stdout
-
-
-def erase(story: Story) -> None:
-    """One is erased while a worker runs, another by who is killed half way, and asked again."""
-    named = ("--bootstrap", story.bootstrap, "--db", story.archive, "--key-file", story.key_file)
-    sealed = [r for r in read(story.bootstrap, OPERATIONS, PARTITIONS) if r.key == TOLD]
-    story.seen["sealed"] = [is_sealed(record.value) for record in sealed]
-    keys = KeyFolder(story.archive.with_name("archive.duckdb.keys"))
-    story.seen["wrapped"] = [bytes.fromhex(k.wrapped) for k in keys.find(TOLD.decode())]
-    (key,) = keys.find(TOLD.decode())
-    story.seen["wrapped text"] = key.wrapped
-    with story.work("first") as worker:
-        erased = standfast("erase", *named, "--tenant", "acme", "--conversation", "told")
-        assert erased.returncode == 0, erased.stderr
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED, story.bootstrap], cwd=ROOT, check=False, timeout=120
-        )
-        assert killed.returncode == -signal.SIGKILL
-        wait_for(lambda: story.log_says("first").count('"keys_destroyed"') == 2)
-        say(story.bootstrap, [statement("cut", 61, CANARY)], PARTITIONS)
-        story.done()
-        story.seen["cut short"] = letters(story.bootstrap, b"erased")
-        again = standfast("erase", *named, "--tenant", "acme", "--conversation", "cut")
-        assert again.returncode == 0, again.stderr
-        unknown = standfast("erase", *named, "--tenant", "acme", "--conversation", "nobody")
-        story.seen["unknown"] = (unknown.returncode, unknown.stderr)
-        say(story.bootstrap, [statement("told", 62, CANARY)], PARTITIONS)
-        near = b"acme/near"  # somebody moves a ciphertext
-        moved = {"key": near, "value": sealed[2].value, "partition": partition_of(near, PARTITIONS)}
-        send(story.bootstrap, [(OPERATIONS, moved)])
-        say(story.bootstrap, [statement("near", 70, NEAR, operations=[])], PARTITIONS)
-        story.done()
-        assert stop(worker) == 0
-    story.seen["letters"] = letters(story.bootstrap, b"erased")
-    story.keep()
-
-
-def forget(story: Story) -> None:
-    """The window passes, and a worker begins anew with the topics alone, its keys away at first."""
-    lose_what_is_old(story.bootstrap)
-    for partition in range(PARTITIONS):
-        tick = {"key": TICK_KEY, "value": b"{}", "partition": partition}
-        send(story.bootstrap, [(KEYS, tick)])
-    disk = story.cluster.folder
-    wait_for(lambda: not found_in(CANARY, disk))
-    wait_for(lambda: not found_in(story.seen["wrapped text"], *story.on_disk(KEYS)))
-    rotate(story)
-    away = story.key_file.with_name("away")
-    story.key_file.rename(away)
-    (story.folder / "second").mkdir()
-    with story.work("second") as worker:
-        wait_for(lambda: "keys_waited_for" in story.log_says("second"))
-        say(story.bootstrap, [statement("near", 71, NEAR, operations=[])], PARTITIONS)
-        time.sleep(3)
-        story.seen["while away"] = len(read(story.bootstrap, OPERATIONS, PARTITIONS))
-        away.rename(story.key_file)
-        story.done()
-        story.seen["when back"] = len(read(story.bootstrap, OPERATIONS, PARTITIONS))
-        assert stop(worker) == 0
-    story.keep()
-    audit = ("replay", "audit", "--db", story.archive, "--key-file", story.key_file)
-    story.seen["audit"] = standfast(*audit)
-    story.seen["near after"] = story.state("near")
-    restore(story)
-    wait_for(lambda: not found_in(CANARY, disk, story.folder))
-
-
-def rotate(story: Story) -> None:
-    """Data keys are wrapped with a new key of the tenant, and the old one is taken away."""
-    assert standfast("keys", "create", story.key_file, "--id", "k2").returncode == 0
-    keys = ("--key-file", story.key_file, "--json")
-    rewrap = ("keys", "rewrap", "--bootstrap", story.bootstrap, *keys)
-    story.seen["rewrapped"] = [orjson.loads(standfast(*rewrap).stdout) for _ in range(2)]
-    _, second = story.key_file.read_text().splitlines()
-    story.key_file.write_text(second + "\n")
-
-
-def restore(story: Story) -> None:
-    """The brokers lose everything, and get back what the archive has."""
-    asyncio.run(delete_topics(story.bootstrap))
-    where = ("--bootstrap", story.bootstrap, "--replication", 1, "--erasure-window", 2)
-    made = standfast("topics", "create", *where, "--partitions", PARTITIONS)
-    assert made.returncode == 0, made.stdout
-    back = ("archive", "restore", "--bootstrap", story.bootstrap, "--db", story.archive)
-    restored = standfast(*back, "--key-file", story.key_file)
-    assert restored.returncode == 0, restored.stderr
-    with story.work("third") as worker:
-        say(story.bootstrap, [statement("told", 63, NEAR, operations=[])], PARTITIONS)
-        story.done()
-        assert stop(worker) == 0
-    story.seen["letters after restore"] = letters(story.bootstrap, b"erased")
-    db = ("--db", story.folder / "third" / "worker.duckdb", "--tenant", "acme")
-    keys = {
-        "STANDFAST_KEY_FILE": str(story.key_file),
-        "STANDFAST_WRAPPED_KEYS": f"{story.archive}.keys",
-    }
-    state = standfast("state", *db, "--conversation", "near", "--json", **keys)
-    story.seen["near restored"] = state.stdout
-
-
 def test_topics_have_to_lose_what_is_in_the_clear(story: Story) -> None:
     """Topics made for a window pass its check; a shorter one names each that keeps for too long."""
     assert story.seen["checked"] == 0
@@ -335,7 +53,7 @@ def test_what_is_kept_for_ever_is_ciphertext(story: Story) -> None:
     assert story.seen["kept before"] == []
     assert story.seen["kept near"] == []
     topics = {Path(path).parent.name.rpartition("-")[0] for path in story.seen["in topics before"]}
-    assert topics == set(BOUNDED)
+    assert topics == set(BOUNDED) - {"retraction-impacts"}  # they name records by their ids alone
     assert all(story.seen["sealed"])
     assert len(story.seen["sealed"]) == 14
 
@@ -376,8 +94,7 @@ def test_the_audit_names_what_it_could_not_read(story: Story) -> None:
 
 def test_a_moved_ciphertext_is_passed_over(story: Story) -> None:
     """Sealed bytes under another conversation's key are skipped, with their place in the log."""
-    said = [orjson.loads(line) for line in story.log_says("first").splitlines() if line[:1] == "{"]
-    (skipped,) = [line for line in said if line["event"] == "log_bytes_skipped"]
+    skipped, *_ = [e for e in story.events("first") if e["event"] == "log_bytes_skipped"]
     assert "acme/near" in skipped["problem"]
     assert skipped["offset"] > 0
 
@@ -385,10 +102,9 @@ def test_a_moved_ciphertext_is_passed_over(story: Story) -> None:
 def test_a_key_file_that_is_away_is_waited_for(story: Story) -> None:
     """A worker with an empty disk and no key file folds nothing and loses nothing; then it does."""
     assert story.seen["when back"] == story.seen["while away"] + 1
-    said = [orjson.loads(line) for line in story.log_says("second").splitlines()]
-    events = [line["event"] for line in said]
+    events = story.of_partition("second", b"acme/near")
     assert events.index("keys_waited_for") < events.index("recovered")
-    assert not [line for line in said if line["event"] == "dead_letter"]
+    assert "dead_letter" not in events
 
 
 def test_data_keys_are_wrapped_anew(story: Story) -> None:

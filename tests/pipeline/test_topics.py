@@ -87,6 +87,7 @@ def test_every_mismatch_is_reported(empty_kafka: Kafka) -> None:
         Mismatch("verdicts", "partitions", "2", "3"),
         Mismatch("verdicts", "retention.bytes", "5000000", "unlimited"),
         Mismatch("snapshots", "topic", "missing", "there"),
+        Mismatch("keys", "topic", "missing", "there"),
     ]
     assert Mismatch("operations", "replication", "1", "at least 2") in found
     assert Mismatch("operations", "min.insync.replicas", "1", "at least 2") in found

@@ -77,10 +77,11 @@ def test_every_measured_lag_is_told_to_the_metrics() -> None:
     assert b'standfast_loop_lag_seconds_bucket{le="0.5"} 0.0' in run(main())
 
 
-@pytest.mark.parametrize("amiss", ["assigned", "recovered", "store_open", "endpoint"])
+@pytest.mark.parametrize("amiss", ["assigned", "recovered", "store_open", "endpoint", "keys"])
 def test_a_worker_that_is_not_ready_says_what_is_amiss(amiss: str) -> None:
     """503, and the part that is not as it should be."""
-    well = {"assigned": True, "recovered": True, "store_open": True, "endpoint": True}
+    parts = ("assigned", "recovered", "store_open", "endpoint", "keys")
+    well = dict.fromkeys(parts, True)
     said = FakeConversations()
     assert get(said, "/readyz") == (200, {"ready": True, **well})
     said.well = Readiness(ready=False, **{**well, amiss: False})

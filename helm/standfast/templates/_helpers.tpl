@@ -96,7 +96,7 @@ securityContext:
 {{/* The file of keys, for those who read or write what is kept; the job for topics does not. */}}
 {{- define "standfast.keyEnv" -}}
 {{- if .Values.encryption.existingSecret -}}
-- name: STANDFAST_WORKER_KEY_FILE
+- name: STANDFAST_KEY_FILE
   value: /etc/standfast/encryption/{{ .Values.encryption.key }}
 {{- end -}}
 {{- end -}}
