@@ -27,7 +27,8 @@ from schemas.wire import WireError, decode_contract
 
 ANY_TENANT = "*"
 _PRIVATE = 0o600
-_OTHERS = 0o077
+_OTHERS = 0o037
+"""What nobody but the owner may do; its group may read, as Kubernetes mounts secrets."""
 _PURPOSE = b"standfast.tenant_key.v1"
 
 

@@ -149,13 +149,16 @@ def test_a_bad_key_file_is_named(tmp_path: Path, content: str) -> None:
     assert str(refused.value) == f"{path}{BAD_FILES[content]}"
 
 
-def test_a_key_file_for_others_is_refused(tmp_path: Path) -> None:
-    """A key file that the group may read is of no use, and a missing one is away."""
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o602], ids=oct)
+def test_a_key_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
+    """Its group may read it and no more, and others may do nothing; a missing one is away."""
     add_tenant_key(tmp_path / "keys", "*", "first")
     assert os.stat(tmp_path / "keys").st_mode & 0o777 == 0o600
-    (tmp_path / "keys").chmod(0o640)
+    (tmp_path / "keys").chmod(mode)
     with pytest.raises(KeyFileError, match="chmod 600"):
         KeyFile(tmp_path / "keys").check()
+    (tmp_path / "keys").chmod(0o440)
+    KeyFile(tmp_path / "keys").check()
     with pytest.raises(KeysAwayError, match="cannot be read"):
         KeyFile(tmp_path / "none").check()
 
