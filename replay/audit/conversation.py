@@ -43,8 +43,8 @@ class ConversationRows(NamedTuple):
     """All that a store has of one conversation, each in the order of the log.
 
     `displaced` finds the row of an event that stands somewhere else. `placed` are the events of
-    which a worker noted where they stand in Kafka; with any, it may have taken the conversation in
-    without its beginning, and events without what came of them.
+    which a worker noted where they stand in Kafka, None if it noted nothing of the conversation; it
+    may have taken it in without its beginning, and events without what came of them.
     """
 
     key: Key
@@ -52,7 +52,7 @@ class ConversationRows(NamedTuple):
     derived: Iterator[DerivedRow]
     snapshots: Iterator[SnapshotRow]
     displaced: Callable[[int], LogRow | None]
-    placed: frozenset[int]
+    placed: frozenset[int] | None
 
 
 def audit_conversation(rows: ConversationRows, findings: Findings) -> Conversation | None:
@@ -135,7 +135,7 @@ class _Audit:
 
     def _starts_at_checkpoint(self, row: LogRow) -> bool:
         snapshot = self._snapshots.peek(row.sequence)
-        return bool(self._rows.placed) and snapshot is not None
+        return self._rows.placed is not None and snapshot is not None
 
     def _lack(self, first: int, last: int | None = None) -> None:
         """Events are not there, and nothing can be folded until a snapshot."""
@@ -147,7 +147,7 @@ class _Audit:
     def _was_taken_in(self, sequence: int) -> bool:
         """Whether an event may have come with a shared checkpoint: then nothing else came along."""
         placed = self._rows.placed
-        return bool(placed) and not (sequence in placed and sequence - 1 in placed)
+        return placed is not None and not {sequence - 1, sequence} <= placed
 
     def _stop(self, reached: int) -> None:
         """Nothing can be folded until a snapshot."""

@@ -260,7 +260,7 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
             derived.of(key),
             snapshots.of(key),
             partial(displaced.find, *key),
-            frozenset(placed.get(key, ())),
+            placed.get(key),
         )
         conversation = audit_conversation(rows, findings)
         if conversation is not None:
@@ -270,16 +270,21 @@ def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch
     return findings
 
 
-def _placed(connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]) -> dict[Key, list[int]]:
-    """The events of conversations whose places in Kafka a worker noted when it folded them."""
+def _placed(
+    connection: duckdb.DuckDBPyConnection, keys: Sequence[Key]
+) -> dict[Key, frozenset[int]]:
+    """The events of conversations whose places in Kafka a worker noted when it folded them.
+
+    The place of a conversation that was taken in has the hash of whatever stands there in Kafka.
+    """
     log = stored_log(connection) or "log"  # a place has the hash of what is stored
     rows = connection.execute(
-        "SELECT tenant_id, conversation_id, list(sequence) FROM places "
-        f"JOIN {log} USING (tenant_id, conversation_id, sequence, record_hash) "
+        "SELECT tenant_id, conversation_id, list(sequence) FILTER (type IS NOT NULL) FROM places "
+        f"LEFT JOIN {log} USING (tenant_id, conversation_id, sequence, record_hash) "
         "WHERE (tenant_id, conversation_id) IN (SELECT (unnest(?), unnest(?))) GROUP BY ALL",
         [[key[0] for key in keys], [key[1] for key in keys]],
     ).fetchall()
-    return {(tenant_id, conversation_id): events for tenant_id, conversation_id, events in rows}
+    return {(tenant, conversation): frozenset(found or ()) for tenant, conversation, found in rows}
 
 
 @final

@@ -108,8 +108,12 @@ def test_kills_lose_no_row_and_double_none(bootstrap: str, tmp_path: Path) -> No
     there: list[int] = []
     for _ in range(8):
         before, step = size(path), dice.randrange(1_500_000)
-        deadline = time.monotonic() + 20
         with following(bootstrap, path) as process:
+            started_before = time.monotonic() + SECONDS_MAX
+            while not path.exists():
+                assert time.monotonic() < started_before
+                time.sleep(0.01)
+            deadline = time.monotonic() + 20
             while abs(size(path) - before) <= step and time.monotonic() < deadline:
                 time.sleep(0.01)
             process.kill()

@@ -14,7 +14,6 @@ from processor.render.reduce import reduce
 from replay.audit.run import audit
 from replay.batch import Batch, Position, record_hash
 from replay.sharing import TakenIn
-from replay.snapshots import is_snapshot_due
 from replay.store import Store
 from schemas.wire import canonical_bytes, decode_utterance
 from tests.app.test_one_process import statement
@@ -39,8 +38,7 @@ def work(path: Path, first: int, last: int) -> Position:
             batch.add_log(conversation, event, stored)
             for place, each in enumerate(derived):
                 batch.add_derived(each, place)
-            if is_snapshot_due(conversation):
-                batch.add_snapshot(conversation)
+            batch.add_snapshot_if_due(conversation)
             position = Position(0, number, record_hash(stored))
             batch.add_place(event, position)
             batch.reach(position)
@@ -60,6 +58,20 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     work(first, SHARED + 1, TURNS)
     work(second, SHARED + 1, TURNS)
     return first, second
+
+
+def test_where_the_partition_stood_need_not_be_an_event_of_the_conversation(tmp_path: Path) -> None:
+    """Of the conversations that are taken in together, one at most has the last record."""
+    first, second = tmp_path / "first.duckdb", tmp_path / "second.duckdb"
+    upto = work(first, 1, SHARED)
+    with Store(first) as ours, Store(second) as theirs:
+        packed = ours.packed(upto, 0, ("", ""))
+        another = upto._replace(record_hash=record_hash(b"an event of another conversation"))
+        theirs.take_in(another, [TakenIn(another, each) for each in packed])
+    work(second, SHARED + 1, TURNS)
+    report = audit(second)
+    assert report.divergences == []
+    assert report.notes[0] == "default/c goes on from a shared checkpoint at event 12"
 
 
 def test_a_store_that_goes_on_from_a_checkpoint_is_clean(stores: tuple[Path, Path]) -> None:
