@@ -68,7 +68,6 @@ def test_where_the_partition_stood_need_not_be_an_event_of_the_conversation(tmp_
         packed = ours.packed(upto, 0, ("", ""))
         another = upto._replace(record_hash=record_hash(b"an event of another conversation"))
         theirs.take_in(another, [TakenIn(another, each) for each in packed])
-    work(second, SHARED + 1, TURNS)
     report = audit(second)
     assert report.divergences == []
     assert report.notes[0] == "default/c goes on from a shared checkpoint at event 12"
