@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -136,12 +137,24 @@ def _create(path: Path, new_format: int) -> None:
                 connection.execute("INSERT INTO store VALUES (?)", [new_format])
                 connection.commit()
                 connection.execute("CHECKPOINT")  # closing does the same, but hides its failure
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a store that is gone
-            fresh.rename(path)
+            _put(fresh, path)
     except OSError as error:
         raise StoreError(f"{path}: cannot create: {error.strerror}") from error
     except duckdb.Error as error:
         raise StoreError(f"{path}: cannot create: {first_line(error)}") from error
+
+
+def _put(fresh: Path, path: Path) -> None:
+    """Give a store its name, unless another process was quicker: that one may have it open."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if path.exists() and path.stat().st_size:
+            return
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a store that is gone
+        fresh.rename(path)
+    finally:
+        os.close(folder)
 
 
 def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from processor.app.one_process import OneProcess
 from processor.engine.snapshot import dump
+from replay import store_file
 from replay.errors import StoreError
 from replay.store import Store
 from tests.app.test_one_process import as_stream, digests, run, statement
@@ -166,3 +167,31 @@ def test_a_store_that_is_being_written_is_said_to_be(tmp_path: Path) -> None:
         assert ran.returncode == 2
         assert len(ran.stderr.decode().splitlines()) == 1
         assert b"lock" in ran.stderr.lower()
+
+
+_BEGUN_BY_ANOTHER = """
+import os, sys
+from pathlib import Path
+from replay.store_file import connect
+
+connection = connect(Path(sys.argv[1]), read_only=False)
+connection.execute("INSERT INTO positions VALUES (0, 7, 'h')")
+os._exit(0)  # as if it were killed: what it wrote stands beside the file
+"""
+
+
+def test_a_store_that_another_made_meanwhile_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two processes that make the same store, the slower one takes what the other has begun."""
+    path = tmp_path / "store.duckdb"
+    put = store_file._put
+
+    def slowly(fresh: Path, path: Path) -> None:
+        begun = [sys.executable, "-c", _BEGUN_BY_ANOTHER, str(path)]
+        assert subprocess.run(begun, check=False).returncode == 0
+        put(fresh, path)
+
+    monkeypatch.setattr(store_file, "_put", slowly)
+    with Store(path) as store:
+        assert store.rows("SELECT next_offset FROM positions") == [(7,)]
