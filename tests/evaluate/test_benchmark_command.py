@@ -113,7 +113,10 @@ def test_data_in_another_format_is_one_line(tmp_path: Path) -> None:
     ("line", "problem"),
     [
         ("", "there is nothing in it to measure"),
-        ('{"id": "a", "steps": [{"id": "s"}], "removed": "x", "affected": []}', "there is no 'x'"),
+        (
+            '{"id": "a", "steps": [{"id": "s"}], "removed": "x", "affected": []}',
+            "removed: there is no step or premise 'x'",
+        ),
         (
             '{"id": "a", "steps": [{"id": "no id"}], "removed": "no id", "affected": []}',
             "record: String should match pattern",
