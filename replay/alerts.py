@@ -37,7 +37,7 @@ ORDER BY sequence, place
 
 
 @final
-class Place(NamedTuple):
+class AlertPlace(NamedTuple):
     """A log event, and one of the derived events that came of it."""
 
     sequence: int
@@ -45,14 +45,14 @@ class Place(NamedTuple):
 
 
 @final
-class Page(NamedTuple):
+class AlertPage(NamedTuple):
     """Some alerts with their places; `since` is where the next page begins.
 
     Not `is_whole`: the store has not all of them, begins at `since`, and none is told.
     """
 
-    alerts: tuple[tuple[Place, UngroundedAlert], ...]
-    since: Place
+    alerts: tuple[tuple[AlertPlace, UngroundedAlert], ...]
+    since: AlertPlace
     is_last: bool
     is_whole: bool
 
@@ -61,10 +61,10 @@ def alerts_since(
     connection: duckdb.DuckDBPyConnection,
     tenant_id: str,
     conversation_id: str,
-    since: Place,
+    since: AlertPlace,
     most: int,
     folded: int,
-) -> Page:
+) -> AlertPage:
     """At most so many alerts behind a place.
 
     `folded` is the sequence up to which the conversation is folded, for one that came with a
@@ -72,32 +72,32 @@ def alerts_since(
     """
     conversation = (tenant_id, conversation_id)
     first, last = connection.execute(_REACH, [*conversation]).fetchall()[0]
-    end = Place(folded if last is None else last, PLACE_MAX)
-    begin = Place((folded if first is None else first - 1), PLACE_MAX)
+    end = AlertPlace(folded if last is None else last, PLACE_MAX)
+    begin = AlertPlace((folded if first is None else first - 1), PLACE_MAX)
     if begin.sequence > 0 and since < begin:
-        return Page((), begin, is_last=False, is_whole=False)
+        return AlertPage((), begin, is_last=False, is_whole=False)
     behind = (*conversation, _KIND, since.sequence, since.sequence, since.place)
     sizes = connection.execute(_SIZES, [*behind, most + 1]).fetchall()
     upto = _fitting(sizes[:most])
     if upto is None:
-        return Page((), max(since, end), is_last=True, is_whole=True)
+        return AlertPage((), max(since, end), is_last=True, is_whole=True)
     until = (upto.sequence, upto.sequence, upto.place)
     alerts = tuple(
-        (Place(sequence, place), _alert(data))
+        (AlertPlace(sequence, place), _alert(data))
         for sequence, place, data in connection.execute(_ALERTS, [*behind, *until]).fetchall()
     )
     is_last = len(alerts) == len(sizes)
-    return Page(alerts, max(upto, end) if is_last else upto, is_last=is_last, is_whole=True)
+    return AlertPage(alerts, max(upto, end) if is_last else upto, is_last=is_last, is_whole=True)
 
 
-def _fitting(sizes: list[tuple[int, int, int]]) -> Place | None:
+def _fitting(sizes: list[tuple[int, int, int]]) -> AlertPlace | None:
     """The place of the last alert that fits into a page."""
     told, upto = 0, None
     for sequence, place, size in sizes:
         told += size
         if upto is not None and told > ALERT_BYTES_MAX:
             break
-        upto = Place(sequence, place)
+        upto = AlertPlace(sequence, place)
     return upto
 
 

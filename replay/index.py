@@ -20,6 +20,7 @@ from replay.memory_limit import Amount
 from replay.reading import SETUP_TYPE, ConversationReader
 from replay.store import Store
 from schemas.derived import MISSING_TURNS_MAX, Coverage
+from schemas.ids import conversation_key
 from schemas.wire import decode_log_event
 
 _BEHIND = """
@@ -96,7 +97,7 @@ def observe(intervals: Intervals, conversation: Conversation, stored: bytes) -> 
     turn = conversation.turn
     advanced = advance(conversation, event)
     if isinstance(advanced, Refused):
-        name = f"{event.tenant_id}/{event.conversation_id}"
+        name = conversation_key(event.tenant_id, event.conversation_id)
         raise StoreError(f"event {event.sequence} of {name} does not fold: {advanced.reason}")
     if event.type == SETUP_TYPE:
         intervals.after_setup(conversation)

@@ -11,7 +11,7 @@ import duckdb
 from replay.divergence import Divergence, Where
 from replay.errors import StoreError
 from replay.sealing import add_views, required, vault_for
-from replay.segments import Manifest, described, read_manifest, select_rows
+from replay.segments import Manifest, described, quoted, read_manifest, select_rows
 from replay.store_file import (
     SEALED_FORMAT,
     connect,
@@ -62,10 +62,9 @@ def _unsealed(sealed: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyC
     sealed.close()
     vault = required(vault_for(path), path)
     connection = duckdb.connect()
-    name = str(path.absolute()).replace("'", "''")
     try:
         connection.execute("SET TimeZone = 'UTC'")
-        connection.execute(f"ATTACH '{name}' AS stored (READ_ONLY)")
+        connection.execute(f"ATTACH '{quoted(path.absolute())}' AS stored (READ_ONLY)")
         is_archive = stand_for_tables(connection, "stored.main.")
         add_views(connection, vault, "stored.main.", temporary=False, is_archive=is_archive)
         for statement in view_statements():

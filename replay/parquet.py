@@ -6,7 +6,6 @@ Rows that were exported before are not written again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -20,13 +19,11 @@ from replay.segments import (
     Exported,
     manifest_at,
     nothing,
-    put_all,
     write_rows,
     write_whole,
 )
-from replay.segments_kept import replaced, unknown
+from replay.segments_kept import publish, unknown
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT, connect, first_line, is_sealed_store
-from schemas.wire import canonical_bytes
 
 _LAST = {
     "messages": "hash",
@@ -37,7 +34,7 @@ _LAST = {
 """What tells the last row that was exported."""
 
 
-def export(source: Path, folder: Path, clock: Callable[[], float] = time.time) -> int:
+def export(source: Path, folder: Path) -> int:
     """Add to a folder what a store or archive has and the folder has not; how many rows.
 
     Raises StoreError.
@@ -46,7 +43,7 @@ def export(source: Path, folder: Path, clock: Callable[[], float] = time.time) -
         place = LocalFolder(folder)
         try:
             with place.writing() as writing:
-                return _export(connection, source, place, writing, int(clock()))
+                return _export(connection, source, place, writing, int(time.time()))
         except duckdb.Error as error:
             raise StoreError(f"{source}: cannot export: {first_line(error)}") from error
         except OSError as error:
@@ -77,12 +74,8 @@ def _export(
     for table in WHOLE:
         if table in tables:
             write_whole(connection, table, writing)
-    added = list(put_all(place, writing, before.exports + 1))
     old = [segment for segment in before.segments if segment.table in WHOLE]
-    manifest, expired = replaced(before, old, added, now)
-    place.publish(canonical_bytes(manifest.model_copy(update={"exported": exported})))
-    for name in expired:
-        place.delete(name)
+    publish(place, before, old, writing, exported, now)
     return rows
 
 

@@ -12,7 +12,7 @@ import base64
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import duckdb
 import orjson
@@ -33,7 +33,7 @@ KEY_FILE = "STANDFAST_KEY_FILE"
 """The environment's name of the key file; commands have an option for it."""
 WRAPPED_KEYS = "STANDFAST_WRAPPED_KEYS"
 """The folder of the wrapped data keys, where it does not lie beside the store."""
-ERASED_TYPE = "standfast.conversation_erased.v1"
+ERASED_TYPE: Final = "standfast.conversation_erased.v1"
 _CLEAR = ("candidate_id", "grade", "outcome", "record", "severity", "standing", "withdrawn")
 """Fields of derived events that stay in the clear beside the sealed whole: ids and kinds."""
 _SEALED = '{"sealed":"'
@@ -144,9 +144,9 @@ def _opened_derived(vault: Vault, tenant: str, conversation: str, stored: str) -
     except (ValueError, TypeError, KeyError):
         return stored
     opened = _opened(vault, Kind.DERIVED, tenant, conversation, sealed)
-    if opened is None or opened == sealed:
-        return None if opened is None else stored
-    return opened.decode()
+    if opened == sealed:
+        return stored
+    return None if opened is None else opened.decode()
 
 
 def add_views(

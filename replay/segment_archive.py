@@ -41,16 +41,14 @@ from replay.segments import (
     described,
     manifest_at,
     nothing,
-    put_all,
     quoted,
     select_rows,
     write_rows,
     write_whole,
 )
-from replay.segments_kept import crowded, replaced, unknown
+from replay.segments_kept import crowded, publish, unknown
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT, create_statements, first_line
 from schemas.ids import conversation_key
-from schemas.wire import canonical_bytes
 
 PUBLISH_SECONDS = 10.0
 """How long what has come may wait."""
@@ -184,7 +182,7 @@ class SegmentArchive:
         for number, group in enumerate(crowded(self._manifest.segments)):
             folder = self._writing / Path(group[0].path).parent
             folder.mkdir(parents=True, exist_ok=True)
-            listed = ", ".join(f"'{quoted(Path(self._at(each)))}'" for each in group)
+            listed = ", ".join(f"'{quoted(self._at(each))}'" for each in group)
             self._connection.execute(
                 f"COPY (SELECT * FROM read_parquet([{listed}], hive_partitioning = false)) "
                 f"TO '{quoted(folder)}/{number}.parquet' (FORMAT parquet, ROW_GROUP_SIZE 8192)"
@@ -196,15 +194,10 @@ class SegmentArchive:
 
     def _replace(self, old: Sequence[Segment], exported: dict[str, Exported]) -> None:
         """Publish what lies unfinished in the place of other segments."""
-        added = list(put_all(self._place, self._writing, self._manifest.exports + 1))
-        manifest, expired = replaced(self._manifest, old, added, int(self._today()))
-        manifest = manifest.model_copy(update={"exported": exported})
-        self._place.publish(canonical_bytes(manifest))
-        self._manifest = manifest
+        now = int(self._today())
+        self._manifest = publish(self._place, self._manifest, old, self._writing, exported, now)
         for each in self._writing.iterdir():
             shutil.rmtree(each)
-        for name in expired:
-            self._place.delete(name)
 
     # -- reading --------------------------------------------------------------------------------
 

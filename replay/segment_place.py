@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, final
 
+from processor.vault.lasting import sync_folder, write_whole
 from replay.errors import StoreError
 from replay.one_writer import one_writer
 
@@ -62,14 +63,8 @@ class LocalFolder:
     def publish(self, manifest: bytes) -> None:
         """Write it beside, sync it, and rename it into place."""
         path = self.path / MANIFEST
-        fresh = path.with_name(f".{path.name}")
         try:
-            with fresh.open("wb") as file:
-                file.write(manifest)
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.rename(path)
-            _sync(path.parent)
+            write_whole(path, manifest, path.with_name(f".{path.name}"))
         except OSError as error:
             raise StoreError(f"{path}: cannot write: {error.strerror}") from error
 
@@ -82,7 +77,7 @@ class LocalFolder:
             path.parent.mkdir(parents=True, exist_ok=True)
             file.rename(path)
             for folder in (path.parent, *path.parent.parents):
-                _sync(folder)  # each may be new
+                sync_folder(folder)  # each may be new
                 if folder == self.path:
                     break
         except OSError as error:
@@ -109,11 +104,3 @@ class LocalFolder:
     def writing(self) -> AbstractContextManager[Path]:
         """Be the one who writes; gives an empty folder for what is unfinished; see `one_writer`."""
         return one_writer(self.path)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -148,7 +148,7 @@ def put_all(place: SegmentPlace, writing: Path, number: int) -> Iterator[Segment
 def select_rows(locations: Iterable[str], described: Sequence[tuple[str, str]]) -> str:
     """A SELECT of a table's columns, given by name and type, from segments; there must be some."""
     columns = ", ".join(f'CAST("{name}" AS {kind}) AS "{name}"' for name, kind in described)
-    listed = ", ".join("'{}'".format(location.replace("'", "''")) for location in locations)
+    listed = ", ".join(f"'{quoted(location)}'" for location in locations)
     return f"SELECT {columns} FROM read_parquet([{listed}], hive_partitioning = false)"
 
 
@@ -157,6 +157,6 @@ def described(connection: duckdb.DuckDBPyConnection, table: str) -> list[tuple[s
     return [row[:2] for row in connection.execute(f"DESCRIBE {table}").fetchall()]
 
 
-def quoted(path: Path) -> str:
+def quoted(path: Path | str) -> str:
     """As it stands between quotes in SQL."""
     return str(path).replace("'", "''")

@@ -1,4 +1,4 @@
-"""Which segments an archive keeps: which are merged, which are retired, and which may go.
+"""Which segments an archive keeps: which are merged, which take the place of others, which may go.
 
 A topic in which little is said would make a tiny segment each time something is published. So as
 soon as a folder has `MERGED_AT_ONCE` segments of about one size they become one: a folder never has
@@ -7,10 +7,20 @@ more than a few of each size, and a row is written again only a few times.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 
-from replay.segments import GROWING, RETIRED_SECONDS, Manifest, Retired, Segment
+from replay.segment_place import SegmentPlace
+from replay.segments import (
+    GROWING,
+    RETIRED_SECONDS,
+    Exported,
+    Manifest,
+    Retired,
+    Segment,
+    put_all,
+)
+from schemas.wire import canonical_bytes
 
 MERGED_AT_ONCE = 8
 SIZES = (64 * 1024, 512 * 1024, 4 * 1024 * 1024)
@@ -45,6 +55,27 @@ def replaced(
         }
     )
     return manifest, [each.path for each in retired if _is_expired(each, now)]
+
+
+def publish(
+    place: SegmentPlace,
+    before: Manifest,
+    old: Sequence[Segment],
+    writing: Path,
+    exported: Mapping[str, Exported],
+    now: int,
+) -> Manifest:
+    """Put what lies unfinished in the place of `old` segments; the manifest that says so.
+
+    Raises StoreError and OSError.
+    """
+    added = list(put_all(place, writing, before.exports + 1))
+    manifest, expired = replaced(before, old, added, now)
+    manifest = manifest.model_copy(update={"exported": dict(exported)})
+    place.publish(canonical_bytes(manifest))
+    for name in expired:
+        place.delete(name)
+    return manifest
 
 
 def unknown(manifest: Manifest, names: Iterable[str]) -> Iterator[str]:

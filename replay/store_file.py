@@ -172,9 +172,9 @@ def _refuse_other_format(path: Path, connection: duckdb.DuckDBPyConnection) -> N
             raise StoreError(f"{path}: damaged: table {table} has other columns")
 
 
-def is_sealed_store(connection: duckdb.DuckDBPyConnection, stored: str = "") -> bool:
-    """Whether the rows of the store are sealed; `stored` stands before the names of tables."""
-    ((found,),) = connection.execute(f"SELECT format FROM {stored}store").fetchall()
+def is_sealed_store(connection: duckdb.DuckDBPyConnection) -> bool:
+    """Whether the rows of the store are sealed."""
+    ((found,),) = connection.execute("SELECT format FROM store").fetchall()
     return bool(found == SEALED_FORMAT)
 
 

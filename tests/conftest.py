@@ -66,8 +66,7 @@ def pytest_configure(config: pytest.Config) -> None:
             f"CI is set, but there is no benchmark data at {SHARED_DATA}; CI must not pass "
             "without the tests that need it"
         )
-    missing = (kafka_is_missing, browser_is_missing, tools_are_missing, hooks_are_missing)
-    for reason in (look() for look in missing):
+    for reason in _missing().values():
         if reason is not None:
             raise pytest.UsageError(
                 f"CI is set, but {reason}; CI must not pass without the tests that need it"
@@ -132,17 +131,22 @@ def _data_is_there() -> bool:
     return SHARED_DATA.is_dir() and any(SHARED_DATA.iterdir())
 
 
+def _missing() -> dict[str, str | None]:
+    """By group of tests: why what it needs is not here, or None if it is."""
+    return {
+        "kafka": kafka_is_missing(),
+        "browser": browser_is_missing(),
+        "deploy": tools_are_missing(),
+        "hooks": hooks_are_missing(),
+    }
+
+
 def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
     if not _data_is_there():
         yield LeftOut("data", f"there is no benchmark data at {SHARED_DATA}")
-    if (reason := kafka_is_missing()) is not None:
-        yield LeftOut("kafka", reason)
-    if (reason := browser_is_missing()) is not None:
-        yield LeftOut("browser", reason)
-    if (reason := tools_are_missing()) is not None:
-        yield LeftOut("deploy", reason)
-    if (reason := hooks_are_missing()) is not None:
-        yield LeftOut("hooks", reason)
+    for marker, reason in _missing().items():
+        if reason is not None:
+            yield LeftOut(marker, reason)
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):

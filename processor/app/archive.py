@@ -191,8 +191,8 @@ class Copier:
             for record in records:
                 unread = problem_of(record.headers, BatchProblem)
                 if unread is not None:
-                    place = f"{record.topic}/{record.partition}"
-                    raise BrokerError(f"{self._settings.bootstrap}: {place}: {unread}")
+                    where = f"{place.topic}/{place.partition}"
+                    raise BrokerError(f"{self._settings.bootstrap}: {where}: {unread}")
                 message = message_of(record)
                 if self._sealer is not None:
                     message = await self._sealer.sealed(message)

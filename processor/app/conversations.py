@@ -26,7 +26,7 @@ from processor.app.tracing import Tracing
 from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
-from replay.alerts import Page, Place, alerts_since
+from replay.alerts import AlertPage, AlertPlace, alerts_since
 from schemas.http import Readiness
 from schemas.ids import conversation_key
 from schemas.utterance import Utterance
@@ -72,8 +72,8 @@ class Conversations(Protocol):
         """What a view says of a copy as of a turn, in another thread; None if it is not reached."""
 
     async def alerts(
-        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
-    ) -> Page | None:
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: AlertPlace, most: int
+    ) -> AlertPage | None:
         """At most so many alerts behind a place; None if nothing of the conversation is folded."""
 
     async def recorded(
@@ -173,8 +173,8 @@ class ConversationsOfWorker:
         return await self.store.copied(tenant_id, conversation_id, turn, view)
 
     async def alerts(
-        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
-    ) -> Page | None:
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: AlertPlace, most: int
+    ) -> AlertPage | None:
         """At most so many alerts behind a place; None if nothing of the conversation is folded."""
         conversation = await self.find(owner, tenant_id, conversation_id)
         if conversation is None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context, copy_context
 from typing import Any, NamedTuple, TypeAlias, final
 
+from schemas.ids import conversation_key
+
 Job: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Something to run; it deals with its own failures."""
 
@@ -132,9 +134,8 @@ class Dispatcher:
         if not jobs:
             del self._waiting[lane]
         tenant.running += 1
-        task = asyncio.create_task(
-            job(), name=f"{lane.tenant_id}/{lane.conversation_id}", context=context
-        )
+        name = conversation_key(lane.tenant_id, lane.conversation_id)
+        task = asyncio.create_task(job(), name=name, context=context)
         self._tasks[lane] = task
         task.add_done_callback(lambda done: self._ended(lane, done))
 

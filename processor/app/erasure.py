@@ -18,11 +18,10 @@ from aiokafka import TopicPartition
 
 from processor.app.messages import KEYS, OPERATIONS, Outgoing, key_message, log_message
 from processor.app.partitions import partition_of
-from processor.app.recovery import log_range
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings
 from processor.app.tenants import Tenants
-from processor.app.topic_reader import paused_reader
+from processor.app.topic_reader import records_of
 from processor.app.topics import partition_count
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
@@ -64,7 +63,7 @@ def erased_event(tenant_id: str, conversation_id: str, at: datetime) -> Conversa
     owner = conversation_key(tenant_id, conversation_id)
     digest = hashlib.sha256(f"erasure of {owner}".encode()).hexdigest()
     return ConversationErased(
-        type="standfast.conversation_erased.v1",
+        type=ERASED_TYPE,
         tenant_id=tenant_id,
         conversation_id=conversation_id,
         sequence=1,
@@ -121,24 +120,16 @@ class BrokerErasure:
         """When the log last heard of each conversation that is not erased, by the brokers' time."""
         found: dict[tuple[str, str], datetime] = {}
         places = [TopicPartition(OPERATIONS, each) for each in range(self._partitions)]
-        async with paused_reader(self._settings, places) as reader:
-            firsts = await reader.beginning_offsets(places)
-            ends = await reader.end_offsets(places)
-            for place in places:
-                reader.seek(place, firsts[place])
-                reader.resume(place)
-                while await reader.position(place) < ends[place]:
-                    for records in (await reader.getmany(place, timeout_ms=200)).values():
-                        for record in records:
-                            _note_time(found, record.key, record.value, record.timestamp)
-                reader.pause(place)
+        async with aclosing(records_of(self._settings, places)) as records:
+            async for record in records:
+                _note_time(found, record.key, record.value, record.timestamp)
         return found
 
     async def _keys_of(self, owner: str, partition: int) -> tuple[list[bytes], bool]:
         """The keys of the records that hold data keys, and whether there is a destroyed mark."""
         held: dict[bytes, None] = {}
         was_destroyed = False
-        async for key, value in _records(self._settings, KEYS, partition):
+        async for key, value in self._records(KEYS, partition):
             if value is None:
                 held.pop(key, None)
                 continue
@@ -156,7 +147,7 @@ class BrokerErasure:
     async def _log_of(self, owner: bytes, partition: int) -> tuple[int, bool]:
         """How many events of a conversation stand in the clear, and whether its end is told."""
         in_the_clear, is_told = 0, False
-        async for key, value in _records(self._settings, OPERATIONS, partition):
+        async for key, value in self._records(OPERATIONS, partition):
             if key != owner or value is None or is_sealed(value):
                 continue
             if _is_end(value):
@@ -165,23 +156,19 @@ class BrokerErasure:
                 in_the_clear += 1
         return in_the_clear, is_told
 
+    async def _records(
+        self, topic: str, partition: int
+    ) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
+        """Key and value of all that a partition has by now."""
+        place = TopicPartition(topic, partition)
+        async with aclosing(records_of(self._settings, [place])) as records:
+            async for record in records:
+                yield record.key or b"", record.value
+
 
 async def broker_erasure(settings: KafkaSettings, sender: Sender) -> BrokerErasure:
     """What erases on these brokers. Raises BrokerError."""
     return BrokerErasure(settings, sender, await partition_count(settings, KEYS))
-
-
-async def _records(
-    settings: KafkaSettings, topic: str, partition: int
-) -> AsyncGenerator[tuple[bytes, bytes | None], None]:
-    """Key and value of all that a partition has by now."""
-    place = TopicPartition(topic, partition)
-    async with paused_reader(settings, [place]) as reader:
-        first = (await reader.beginning_offsets([place]))[place]
-        end = (await reader.end_offsets([place]))[place]
-        async with aclosing(log_range(reader, partition, first, end, topic)) as messages:
-            async for message in messages:
-                yield message.key or b"", message.value
 
 
 def _is_end(value: bytes) -> bool:

@@ -19,6 +19,7 @@ from processor.app.tracing import Tracing
 from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
 from processor.vault.errors import KeyDestroyedError
+from schemas.ids import conversation_key
 from schemas.log import LogEvent
 
 _log = structlog.get_logger(__name__)
@@ -52,7 +53,7 @@ class KafkaLog:
         if self.keys is not None and not await self.keys.ready(
             partition, tenant_id, conversation_id
         ):
-            raise KeyDestroyedError(f"{tenant_id}/{conversation_id} was erased")
+            raise KeyDestroyedError(f"{conversation_key(tenant_id, conversation_id)} was erased")
         return await self.store.conversation(tenant_id, conversation_id)
 
     async def append(self, partition: int, event: LogEvent) -> int:

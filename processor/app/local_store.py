@@ -199,18 +199,11 @@ class LocalStore:
         turn: int | None,
         view: Callable[[Conversation], Answer],
     ) -> Answer | None:
-        """What a view says of a conversation of its own, read as of a turn; None if there is none.
+        """What a view says of a copy of the conversation as of a turn; None if there is none."""
 
-        It is read and viewed in another thread than the store's, so that the fold waits for
-        neither.
-        """
-        await self.flush()
-        beside = await self._run(self._store.beside)  # after what was being written just now
-
-        def work() -> Answer | None:
-            with beside:
-                reader = ConversationReader(beside, self.path, tenant_id, conversation_id)
-                conversation = reader.at(turn)
+        def read(beside: duckdb.DuckDBPyConnection) -> Answer | None:
+            reader = ConversationReader(beside, self.path, tenant_id, conversation_id)
+            conversation = reader.at(turn)
             if conversation is None or conversation.is_erased:
                 return None
             try:
@@ -218,12 +211,12 @@ class LocalStore:
             finally:
                 conversation.release()
 
-        return await asyncio.get_running_loop().run_in_executor(self._readers, work)
+        return await self.beside(read)
 
     async def beside(self, read: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
-        """What is read in another thread than the store's, of all that was folded before."""
+        """What is read of all that was folded before, in another thread: no fold waits for it."""
         await self.flush()
-        beside = await self._run(self._store.beside)
+        beside = await self._run(self._store.beside)  # after what was being written just now
 
         def work() -> Answer:
             with beside:

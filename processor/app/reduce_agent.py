@@ -252,7 +252,7 @@ def _newer_type(value: bytes) -> str | None:
 
 def newer_at(message: Delivered, what: str) -> str:
     """Why a partition stops, and where."""
-    return f"{message.topic}/{message.partition} at {message.offset} holds {what}, which is newer"
+    return f"{_named(message)} holds {what}, which is newer"
 
 
 def stopped_by(message: Delivered, unread: str) -> PartitionStopped:

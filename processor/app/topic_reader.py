@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -53,6 +53,27 @@ async def paused_reader(
         consumer.assign(list(places))
         consumer.pause(*places)
         yield consumer
+
+
+async def records_of(
+    settings: KafkaSettings, places: Collection[TopicPartition]
+) -> AsyncGenerator[Any, None]:
+    """All records that partitions have by now, one partition after the other.
+
+    Raises BrokerError, also for damage.
+    """
+    async with paused_reader(settings, places) as reader:
+        firsts = await reader.beginning_offsets(places)
+        ends = await reader.end_offsets(places)
+        for place in places:
+            reader.seek(place, firsts[place])
+            reader.resume(place)
+            while await reader.position(place) < ends[place]:
+                for records in (await reader.getmany(place, timeout_ms=POLL_MS)).values():
+                    for record in records:
+                        refuse_damage(record)
+                        yield record
+            reader.pause(place)
 
 
 def message_of(record: Any) -> ArchivedMessage:

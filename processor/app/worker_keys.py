@@ -158,14 +158,14 @@ class WorkerKeys:
         Waits for a key that is away. Raises EpochEnded.
         """
         owner = conversation_key(tenant_id, conversation_id)
-        if not (self._held.has(owner) or self._held.is_destroyed(owner)):
+        if not self._is_told(owner):
             await self._catch_up(partition)
-            while not (self._held.has(owner) or self._held.is_destroyed(owner)):
-                new = await self._patiently(
-                    partition, owner, lambda: self.vault.new_key(tenant_id, conversation_id)
-                )
-                await self._sender.send(key_message(new, partition))
-                await self._catch_up(partition)
+        while not self._is_told(owner):
+            new = await self._patiently(
+                partition, owner, lambda: self.vault.new_key(tenant_id, conversation_id)
+            )
+            await self._sender.send(key_message(new, partition))
+            await self._catch_up(partition)
         try:
             await self._patiently(
                 partition, owner, lambda: self.vault.data_key(tenant_id, conversation_id)
@@ -173,6 +173,10 @@ class WorkerKeys:
         except KeyDestroyedError:
             return False
         return True
+
+    def _is_told(self, owner: str) -> bool:
+        """Whether the topic has a key of the conversation, or says that it was erased."""
+        return self._held.has(owner) or self._held.is_destroyed(owner)
 
     async def opened(
         self, message: Delivered, tenant_id: str, conversation_id: str

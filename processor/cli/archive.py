@@ -169,8 +169,10 @@ async def _pages(
 def _path(db: Path | None, out: Path | None, folder: Path | None) -> Path:
     if sum(each is not None for each in (db, out, folder)) != 1:
         raise BadInputError("give either --db FILE, --out DIR or --parquet FOLDER")
-    if db is not None or folder is not None:
-        return db or folder or Path()
+    if db is not None:
+        return db
+    if folder is not None:
+        return folder
     assert out is not None
     out.mkdir(parents=True, exist_ok=True)
     return out / ARCHIVE_NAME

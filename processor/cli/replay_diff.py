@@ -17,6 +17,7 @@ from replay.diff_stores import diff_stores
 from replay.divergence import shown
 from replay.reading import ConversationReader
 from replay.store import Store
+from schemas.ids import conversation_key
 from schemas.wire import decode_log_event
 
 _STORE = click.Path(path_type=Path)
@@ -144,7 +145,7 @@ def _stores(left: str | None, right: str | None, as_json: bool) -> bool:
         return bool(found)
     for each in found:
         lengths = f"{each.left_sequence:,} and {each.right_sequence:,} events"
-        name = f"{each.tenant_id}/{each.conversation_id}"
+        name = conversation_key(each.tenant_id, each.conversation_id)
         click.echo(f"{name}: {lengths}, the first that differs is {each.first_difference:,}")
     if not found:
         click.echo("no difference")

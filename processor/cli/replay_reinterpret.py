@@ -33,6 +33,7 @@ from replay.one_writer import one_writer
 from replay.opened import opened
 from replay.reinterpret import Comparison, compare_histories, history_of
 from replay.store import Store
+from schemas.ids import conversation_key
 
 
 @click.command()
@@ -145,7 +146,7 @@ def _of(rows: list[Usage], key: tuple[str, str]) -> Iterator[Usage]:
 
 def _tell(compared: _Compared) -> None:
     found = compared.found
-    name = f"{compared.tenant_id}/{compared.conversation_id}"
+    name = conversation_key(compared.tenant_id, compared.conversation_id)
     labels = f"{len(found.turns):,} turns, F1 {found.f1:.3f}, exact {found.exact_match:.3f}"
     maps = f"records {found.record_jaccard:.3f}, claims {found.claim_jaccard:.3f}"
     click.echo(printable(f"{name}: {labels}, {maps}"))

@@ -10,6 +10,7 @@ from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from replay.interpretations import usage_in
+from schemas.ids import conversation_key
 
 
 @click.command()
@@ -38,7 +39,7 @@ def usage(db: Path, tenant_id: str | None, prices: Prices, as_json: bool) -> int
         )
         return 0
     for row in rows:
-        place = f"{row.tenant_id}/{row.conversation_id}"
+        place = conversation_key(row.tenant_id, row.conversation_id)
         name = f"{row.interpreter} {row.model}".strip()
         click.echo(printable(f"{place}  {name}: {in_words(total([row], prices))}"))
     for name, each in sums.items():

@@ -26,7 +26,7 @@ _FIRST, _DECIDED, _DISPUTED, _OPEN, _IN_FORCE, _GIVEN_UP = range(6)
 def render_change(state: State, outcome: TurnOutcome, turn: int) -> str:
     """What a turn changed, one line each; empty if it changed nothing worth telling."""
     lines = [
-        *_introduced(state, turn, outcome),
+        *_introduced(state, outcome),
         *(_standing(state, change) for change in outcome.standings),
         *_in_dispute(state, turn),
     ]
@@ -99,7 +99,7 @@ def _grounding(record: Record) -> str:
     return "not grounded" if not record.core_grounded else grade(record).replace("_", " ")
 
 
-def _introduced(state: State, turn: int, outcome: TurnOutcome) -> Iterable[str]:
+def _introduced(state: State, outcome: TurnOutcome) -> Iterable[str]:
     for id_ in outcome.introduced:
         record = state.records[id_]
         rests = f" (rests on {named([s.id for s in record.supports])})" if record.supports else ""

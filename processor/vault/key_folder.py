@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import final
 
 from processor.vault.errors import KeysAwayError
+from processor.vault.lasting import sync_folder, write_whole
+from schemas.ids import conversation_key
 from schemas.keys import DestroyedKey, WrappedKey, decode_key_record
 from schemas.wire import WireError, canonical_bytes
 
@@ -48,15 +50,15 @@ class KeyFolder:
 
     def add(self, wrapped: WrappedKey) -> None:
         """Keep another key of a conversation, on the disk before this returns."""
-        owner = f"{wrapped.tenant_id}/{wrapped.conversation_id}"
+        owner = _owner(wrapped)
         known = [each for each in self.find(owner) if each.key_id != wrapped.key_id]
         self._write(owner, [*known, wrapped])
 
     def replace(self, wrapped: WrappedKey) -> None:
         """Keep the same key in other wrapping, in its place."""
-        owner = f"{wrapped.tenant_id}/{wrapped.conversation_id}"
+        owner = _owner(wrapped)
         known = self.find(owner)
-        self._write(owner, [wrapped if e.key_id == wrapped.key_id else e for e in known])
+        self._write(owner, [wrapped if each.key_id == wrapped.key_id else each for each in known])
 
     def _write(self, owner: str, keys: list[WrappedKey]) -> None:
         lines = b"".join(canonical_bytes(each) + b"\n" for each in keys)
@@ -68,18 +70,18 @@ class KeyFolder:
         The mark comes first: who is killed in between leaves a key that opens nothing any more,
         and asked again, it is unlinked.
         """
-        owner = f"{tenant_id}/{conversation_id}"
+        owner = conversation_key(tenant_id, conversation_id)
         mark = DestroyedKey(tenant_id=tenant_id, conversation_id=conversation_id)
         if not self.is_destroyed(owner):
             _put(self.folder / _ERASED / owner, canonical_bytes(mark) + b"\n")
         path = self.folder / _KEYS / owner
         try:
             path.unlink()
+            sync_folder(path.parent)
         except FileNotFoundError:
             return False
         except OSError as error:
             raise KeysAwayError(f"{path}: cannot be removed: {error.strerror}") from error
-        _sync(path.parent)
         return True
 
     def every(self) -> Iterator[WrappedKey]:
@@ -93,12 +95,16 @@ class KeyFolder:
             yield path.parent.name, path.name
 
 
+def _owner(wrapped: WrappedKey) -> str:
+    return conversation_key(wrapped.tenant_id, wrapped.conversation_id)
+
+
 def _key(path: Path, owner: str, line: bytes) -> WrappedKey:
     try:
         read = decode_key_record(line)
     except WireError as invalid:
         raise KeysAwayError(f"{path}: {invalid}") from invalid
-    if not isinstance(read, WrappedKey) or f"{read.tenant_id}/{read.conversation_id}" != owner:
+    if not isinstance(read, WrappedKey) or _owner(read) != owner:
         raise KeysAwayError(f"{path}: is no data key of {owner}")
     return read
 
@@ -108,19 +114,6 @@ def _put(path: Path, content: bytes) -> None:
     fresh = path.with_name(f"~{path.name}")  # no conversation begins so
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.rename(path)
-        _sync(path.parent)
+        write_whole(path, content, fresh, mode=0o600)
     except OSError as error:
         raise KeysAwayError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -121,15 +121,13 @@ class Vault:
         return held
 
     def _unwrapped(self, tenant_id: str, owner: str, key_id: bytes) -> DataKey:
-        found = self._wrapped.find(owner)
-        for each in found:
-            if bytes.fromhex(each.key_id) == key_id:
-                wrapped = Wrapped(each.tenant_key, bytes.fromhex(each.wrapped))
-                break
-        else:
+        found = {each.key_id: each for each in self._wrapped.find(owner)}
+        named = found.get(key_id.hex())
+        if named is None:
             if found:  # a key is kept before anything is sealed with it
                 raise SealedBytesError(f"{owner}: {key_id.hex()} is none of its data keys")
             raise KeysAwayError(f"{owner}: its data key {key_id.hex()} is not there")
+        wrapped = Wrapped(named.tenant_key, bytes.fromhex(named.wrapped))
         secret = self._tenant_keys.unwrap(tenant_id, _context(owner, key_id), wrapped)
         key = DataKey(owner, key_id, secret)
         self._ciphers[owner, key_id] = key

@@ -178,7 +178,7 @@ def _results(
     jobs = jobs or os.cpu_count() or 1
     if jobs == 1 or sum(batch.events for batch in batches) < IN_ONE_PROCESS_EVENTS:
         for batch in batches:
-            yield _audit_batch(path, connection, batch)
+            yield _audit_batch(connection, batch)
         for place in places:
             yield audit_partition(connection, place)
         return
@@ -194,7 +194,7 @@ def _results(
 
 def _batch_beside(source: Source, batch: Batch) -> Findings:
     with closing(_connect(source)) as connection, _readable(source.path):
-        return _audit_batch(source.path, connection, batch)
+        return _audit_batch(connection, batch)
 
 
 def _partition_beside(source: Source, place: Place) -> MessageFindings:
@@ -244,7 +244,7 @@ def _batches(found: Sequence[tuple[str, str, int]]) -> list[Batch]:
     return batches
 
 
-def _audit_batch(path: Path, connection: duckdb.DuckDBPyConnection, batch: Batch) -> Findings:
+def _audit_batch(connection: duckdb.DuckDBPyConnection, batch: Batch) -> Findings:
     is_long = batch.events > BATCH_EVENTS
     log = Rows(connection, LogRow, "log", batch.keys, long=is_long)
     derived = Rows(connection, DerivedRow, "derived", batch.keys, long=is_long)

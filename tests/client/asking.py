@@ -1,15 +1,12 @@
-"""Both guards behind one function, and gates in a thread of their own."""
+"""Both guards behind one function."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from processor.client import Alert, Answer, AsyncGuard, Claim, Guard
-from tests.web.fake import FakeConversations, serving
 
 KINDS = ["sync", "async"]
 CLAIM = Claim("so", "h1")
@@ -59,27 +56,3 @@ def alerts(
 
     asyncio.run(main())
     return found
-
-
-@contextmanager
-def gate(said: FakeConversations, **settings: Any) -> Iterator[str]:
-    """A gate in a thread of its own, and its address."""
-    loop = asyncio.new_event_loop()
-    stop, started = asyncio.Event(), threading.Event()
-    address: list[str] = []
-
-    async def main() -> None:
-        async with serving(said, **settings) as client:
-            address.append(client.address)
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
-    thread.start()
-    try:
-        assert started.wait(60)
-        yield address[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(60)
-        loop.close()

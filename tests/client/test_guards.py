@@ -13,10 +13,10 @@ import pytest
 from aiohttp import web
 
 from processor.client import Answer, AsyncGuard, Breaker, Claim, Guard, Outcome, RefusedError
-from tests.client.asking import CLAIM, KINDS, alerts, ask, gate
+from tests.client.asking import CLAIM, KINDS, alerts, ask
 from tests.client.test_answers import conversation, draft
 from tests.http_server import HttpServer
-from tests.web.fake import token_for, write_tokens
+from tests.web.fake import served, token_for, write_tokens
 
 PATH = "/v1/tenants/acme/conversations/c1/check"
 GROUNDED = orjson.dumps(
@@ -47,7 +47,7 @@ def test_a_check_asks_and_leaves_no_trace(
 ) -> None:
     """The verdict on the state as it is, and nothing in the log."""
     said = conversation()
-    with gate(said) as address:
+    with served(said) as address:
         answer = ask(kind, "check", address, "c1", [Claim("so", record)], after="u2")
     assert (answer.outcome, answer.allowed, answer.recorded) == (outcome, allowed, False)
     assert said.appended == []
@@ -57,7 +57,7 @@ def test_a_check_asks_and_leaves_no_trace(
 def test_a_recorded_check_stands_in_the_log_under_its_name(kind: str) -> None:
     """A name of the client's own, or the one that was given, asked twice and recorded once."""
     said = conversation()
-    with gate(said) as address:
+    with served(said) as address:
         first = ask(kind, "record", address, "c1", [CLAIM])
         again = [ask(kind, "record", address, "c1", [CLAIM], candidate_id="d1") for _ in range(2)]
     assert (first.recorded, first.outcome) == (True, "ungrounded")
@@ -71,7 +71,7 @@ def test_what_is_not_folded_in_time_is_pending_and_its_user_decides(
     kind: str, fail: str, allowed: bool
 ) -> None:
     """Failing open lets the draft pass, failing closed holds it."""
-    with gate(conversation()) as address:
+    with served(conversation()) as address:
         settings = {"fail": fail, "seconds": 1.0}
         answer = ask(kind, "record", address, "c1", [CLAIM], after="u9", settings=settings)
     assert (answer.outcome, answer.allowed) == (Outcome.PENDING, allowed)
@@ -99,7 +99,7 @@ def test_which_outcomes_allow_a_draft_can_be_said(
     kind: str, allow: tuple[str, ...], allowed: bool
 ) -> None:
     """A text of which no claim is known is unverified, and held unless its user says otherwise."""
-    with gate(conversation()) as address:
+    with served(conversation()) as address:
         answer = ask(kind, "record", address, "c1", text="So it is.", settings={"allow": allow})
     assert (answer.outcome, answer.allowed) == (Outcome.UNVERIFIED, allowed)
 
@@ -210,7 +210,7 @@ def test_a_wrong_token_is_an_error_whatever_its_user_decides(kind: str, tmp_path
     """To fail open is for a gate that is away, not for one that refuses."""
     _, line = token_for("acme")
     write_tokens(tmp_path / "tokens", line)
-    with gate(conversation(), tokens=tmp_path / "tokens") as address:
+    with served(conversation(), tokens=tmp_path / "tokens") as address:
         with pytest.raises(RefusedError) as refused:
             ask(kind, "check", address, "c1", [CLAIM], token="sf_no", settings={"fail": "open"})
         with pytest.raises(RefusedError):
@@ -223,7 +223,7 @@ def test_alerts_of_what_was_said_and_of_what_comes(kind: str) -> None:
     """Those that are there, those behind a place, and one that comes while somebody follows."""
     said = conversation()
     said.say(draft("d1"), draft("d2"))
-    with gate(said) as address:
+    with served(said) as address:
         first, second = alerts(kind, address, "c1")
         assert [first.candidate_id, second.candidate_id] == ["d1", "d2"]
         assert alerts(kind, address, "c1", first.since) == [second]

@@ -11,11 +11,12 @@ import pytest
 
 from tests.client.installed import EXAMPLES, build_wheel, run_example, unpack
 from tests.client.software import VENV
-from tests.faults.gates import LINE, TOKEN, Gated, addresses, gated, wait_until
+from tests.faults.gates import LINE, TOKEN, Gated, addresses, gated
 from tests.interpreter.scripted_endpoint import KEY, MODEL, Said, ScriptedEndpoint
 from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
 from tests.pipeline.workers import make_topics, say
+from tests.waiting import wait_until
 from tests.web.fake import observe, statement, write_tokens
 
 STANDS, FELL = "The pool is full.", "Retries fill the pool."

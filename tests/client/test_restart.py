@@ -12,9 +12,10 @@ import pytest
 
 from processor.client import Breaker, Claim, Outcome
 from tests.client.running import SECONDS, Running, prepared
-from tests.faults.gates import in_log, wait_until
+from tests.faults.gates import in_log
 from tests.kafka.cluster import Kafka
 from tests.pipeline.workers import stop
+from tests.waiting import wait_until
 from tests.web.fake import observe, statement
 
 

@@ -16,9 +16,10 @@ from processor.client import Alert, Claim, Outcome, RefusedError
 from tests.client.asking import KINDS, alerts, ask
 from tests.client.installed import CLIENT, build_wheel, run_example
 from tests.client.running import SECONDS, Running, prepared
-from tests.faults.gates import TOKEN, in_log, wait_until
+from tests.faults.gates import TOKEN, in_log
 from tests.kafka.cluster import Kafka
 from tests.project.sources import ROOT
+from tests.waiting import wait_until
 from tests.web.fake import observe, statement
 
 ADDRESS = "http://127.0.0.1:8080"

@@ -26,8 +26,8 @@ from processor.app.settings import (
     worker_settings,
 )
 from processor.cli.main import standfast
-from tests.deploy.ports import free_port
 from tests.deploy.software import ROOT
+from tests.kafka.cluster import free_ports
 
 START_SECONDS_MAX = 120
 _FIELDS = {
@@ -92,7 +92,7 @@ def _names(text: str) -> Iterator[str]:
 
 def metrics_of_a_worker(folder: Path) -> str:
     """What a worker with a broker in memory answers at /metrics."""
-    port = free_port()
+    (port,) = free_ports(1)
     command = (sys.executable, "-m", "processor.cli", "worker", "--embedded-broker")
     process = subprocess.Popen(
         [*command, "--store", str(folder / "worker.duckdb")],

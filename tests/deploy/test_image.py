@@ -22,8 +22,8 @@ from processor.app.settings import WorkerSettings, worker_settings
 from processor.scenarios import scenario_bytes
 from tests.deploy.dockerfile import Stage, health_command, read_dockerfile
 from tests.deploy.image import Image
-from tests.deploy.ports import free_port
 from tests.deploy.software import DEPLOY, ROOT, python_tool, ran
+from tests.kafka.cluster import free_ports
 from tests.project.sources import pyproject
 
 DOCKERFILE = DEPLOY / "Dockerfile"
@@ -163,7 +163,7 @@ def _has_only_what_is_locked(image: Image) -> None:
 
 def _serves_and_is_seen_to_live(image: Image) -> None:
     """The start command reaches /livez, and the health check says so."""
-    port = str(free_port())
+    (port,) = map(str, free_ports(1))
     arguments = [*image.stage.one("CMD").words(), "--embedded-broker"]
     before = image.health(STANDFAST_WORKER_LISTEN_PORT=port)
     with started(image, *arguments, STANDFAST_WORKER_LISTEN_PORT=port) as process:
@@ -199,7 +199,7 @@ def _serves_what_it_may_only_read(image: Image) -> None:
     claim = image.layout / "opt" / "claim"
     claim.mkdir()
     shutil.copy(image.volume / "out" / "standfast.duckdb", claim)
-    port = free_port()
+    (port,) = free_ports(1)
     arguments = ("--db", "/opt/claim/standfast.duckdb", "--port", str(port))
     with started(image, "serve", *arguments) as process:
         wait_until_alive(process, port)

@@ -9,8 +9,7 @@ import asyncio
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,10 +31,10 @@ from tests.kafka.cluster import Kafka
 from tests.kafka.fixtures import delete_topics
 from tests.kafka.software import ROOT
 from tests.pipeline.workers import read, running_worker, say, start_worker, stop, wait_until_done
+from tests.waiting import WAIT_SECONDS_MAX, wait_until
 
 PARTITIONS = 2
 NEAR = "harmless"
-WAIT_SECONDS_MAX = 180.0
 TOLD, CLOSED = b"acme/told", b"acme/cut"
 BOUNDED = (UTTERANCES, DEAD_LETTERS, *DERIVED_TOPICS.values())
 BROKER = {
@@ -137,20 +136,9 @@ class Story:
         return [each["event"] for each in self.events(store) if each.get("partition") == partition]
 
 
-def wait_for(what: Callable[[], bool]) -> None:
-    """Until it holds."""
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
-
-
 def wait_until_gone(needle: str, *folders: Path) -> None:
     """Until no file has it."""
-    deadline = time.monotonic() + WAIT_SECONDS_MAX
-    while found := found_in(needle, *folders):
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+    wait_until(lambda: not found_in(needle, *folders), told=lambda: found_in(needle, *folders))
 
 
 def configure(bootstrap: str, names: Sequence[str], **settings: str) -> None:
@@ -214,7 +202,7 @@ def begin(story: Story) -> None:
     with story.work("first") as worker:
         say(story.bootstrap, said, PARTITIONS)
         story.done()
-        wait_for(lambda: markers(story.bootstrap) > 0)
+        wait_until(lambda: markers(story.bootstrap) > 0)
         assert stop(worker) == 0
     story.keep()
     kept = [story.folder, *story.on_disk(OPERATIONS, "snapshots", KEYS)]
@@ -246,7 +234,7 @@ def erase(story: Story) -> None:
             [sys.executable, "-c", KILLED, story.bootstrap], cwd=ROOT, check=False, timeout=120
         )
         assert killed.returncode == -signal.SIGKILL
-        wait_for(lambda: story.log_says("first").count('"keys_destroyed"') == 2)
+        wait_until(lambda: story.log_says("first").count('"keys_destroyed"') == 2)
         say(story.bootstrap, [statement("cut", 61, CANARY)], PARTITIONS)
         story.done()
         story.seen["cut short"] = letters(story.bootstrap, b"erased")
@@ -281,7 +269,7 @@ def forget(story: Story) -> None:
     path = story.folder / "second" / "worker.duckdb"
     worker = start_worker(story.bootstrap, path, **story.settings)
     try:
-        wait_for(lambda: "keys_waited_for" in story.of_partition("second", b"acme/near"))
+        wait_until(lambda: "keys_waited_for" in story.of_partition("second", b"acme/near"))
         say(story.bootstrap, [statement("near", 71, NEAR, operations=[])], PARTITIONS)
         story.seen["while away"] = len(read(story.bootstrap, OPERATIONS, PARTITIONS))
         away.rename(story.key_file)

@@ -25,7 +25,6 @@ from replay.batch import Batch, Position, record_hash
 from replay.errors import NotSealedError, StoreError
 from replay.sealing import KEY_FILE
 from replay.sharing import Packed, TakenIn
-from replay.snapshots import is_snapshot_due
 from replay.store import Store
 from schemas.keys import DestroyedKey
 from schemas.log import LogEvent
@@ -90,8 +89,7 @@ def work(store: Store, conversation_id: str, begins: int) -> Position:
         batch.add_log(conversation, event, stored)
         for place, each in enumerate(derived):
             batch.add_derived(each, place)
-        if is_snapshot_due(conversation):
-            batch.add_snapshot(conversation)
+        batch.add_snapshot_if_due(conversation)
         position = Position(0, position.next_offset + 1, record_hash(stored))
         batch.add_place(event, position)
         batch.reach(position)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -18,10 +16,11 @@ import orjson
 from processor.app.messages import OPERATIONS
 from processor.app.partitions import partition_of
 from processor.app.web.tokens import TokenLine
+from tests.kafka.cluster import HOST, free_ports
 from tests.pipeline.workers import PARTITIONS, read, running_worker, say
+from tests.waiting import wait_until
 from tests.web.fake import statement, token_for, write_tokens
 
-READY_SECONDS_MAX = 120.0
 TOKEN, LINE = token_for("acme")
 
 
@@ -64,11 +63,7 @@ class Gated:
 
 def addresses(count: int) -> list[str]:
     """Free ports of this machine, as addresses."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [f"http://127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+    return [f"http://{HOST}:{port}" for port in free_ports(count)]
 
 
 @contextmanager
@@ -88,14 +83,6 @@ def gated(
     }
     with running_worker(bootstrap, store, **settings) as process:
         yield Gated(address, process)
-
-
-def wait_until(what: Any, seconds_max: float = READY_SECONDS_MAX) -> None:
-    """Until it holds."""
-    deadline = time.monotonic() + seconds_max
-    while not what():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from tests.faults.script import ScriptedInterpreter
 
 BLOCKED = "the event loop is blocked"
 DERIVED = frozenset(DERIVED_TOPICS.values())
-Async = Callable[..., Any]
 
 
 def _killer(count: int) -> Callable[[], None]:

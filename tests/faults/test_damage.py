@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +31,13 @@ from tests.pipeline.workers import (
     stop,
     work_through,
 )
+from tests.waiting import wait_until
 from tests.web.fake import observe, statement
 
 HOME = partition_of(b"acme/c1", PARTITIONS)
 AWAY = next(
     name for name in "abcdefgh" if partition_of(f"acme/{name}".encode(), PARTITIONS) != HOME
 )
-SECONDS_MAX = 120.0
 
 
 def batch(first: int, values: list[bytes]) -> bytes:
@@ -118,24 +117,13 @@ def committed(bootstrap: str, topic: str) -> int:
 
 def wait_for(store: Path, event: str) -> list[dict[str, Any]]:
     """What the worker has said under a name, once it has."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while not (said := said_by(store, event)):
-        assert time.monotonic() < deadline, event
-        time.sleep(0.1)
-    return said
+    return wait_until(lambda: said_by(store, event), told=lambda: event)
 
 
 def wait_until_folded(bootstrap: str, name: str, count: int) -> None:
     """Until the log has so many events of the conversation."""
-    deadline = time.monotonic() + SECONDS_MAX
     key = f"acme/{name}".encode()
-    partition = partition_of(key, PARTITIONS)
-    while True:
-        found = [each for each in read(bootstrap, OPERATIONS) if each.partition == partition]
-        if sum(each.key == key for each in found) >= count:
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
+    wait_until(lambda: sum(each.key == key for each in read(bootstrap, OPERATIONS)) >= count)
 
 
 def test_a_damaged_log_stops_its_partition_and_says_so(

@@ -24,6 +24,7 @@ from tests.pipeline.workers import (
     wait_until_done,
 )
 from tests.strategies_streams import seeded_stream
+from tests.waiting import wait_until
 
 CONVERSATIONS = [(f"tenant-{n % 4}", f"c{n % 3}") for n in range(12)]
 READY_SECONDS_MAX = 120.0
@@ -118,8 +119,7 @@ def test_a_worker_whose_calls_do_not_end_stops_in_time(empty_kafka: Kafka, tmp_p
         one, two = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
         with running_worker(bootstrap, one, SCRIPTED_WORKER, **settings) as worker:
             say(bootstrap, said)
-            while not endpoint.calls:
-                time.sleep(0.1)
+            wait_until(lambda: endpoint.calls)
             asked = time.monotonic()
             assert stop(worker) == 1
             assert time.monotonic() - asked < drain_seconds + 30

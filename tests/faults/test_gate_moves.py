@@ -17,10 +17,10 @@ from tests.faults.gates import (
     on_every_partition,
     tell,
     two_workers,
-    wait_until,
 )
 from tests.kafka.cluster import Kafka
 from tests.pipeline.workers import make_topics, stop
+from tests.waiting import wait_until
 from tests.web.fake import observe
 
 

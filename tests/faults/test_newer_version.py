@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import orjson
@@ -15,6 +14,7 @@ from tests.faults.test_endpoint import get
 from tests.kafka.cluster import Kafka, free_ports
 from tests.pipeline.workers import PARTITIONS, make_topics, read, running_worker, say, stop
 from tests.strategies_streams import seeded_stream
+from tests.waiting import wait_until
 
 CONVERSATIONS = [(f"tenant-{n % 4}", f"c{n % 3}") for n in range(12)]
 STOPPED = 0
@@ -40,8 +40,7 @@ def test_a_newer_event_stops_its_partition_alone(empty_kafka: Kafka, tmp_path: P
     store, settings = tmp_path / "one.duckdb", {"STANDFAST_WORKER_LISTEN_PORT": str(port)}
     with running_worker(bootstrap, store, **settings) as worker:
         asyncio.run(write_newer(bootstrap))
-        while b"partition_stopped" not in store.with_suffix(".log").read_bytes():
-            time.sleep(0.1)
+        wait_until(lambda: b"partition_stopped" in store.with_suffix(".log").read_bytes())
         say(bootstrap, said[:100])
         _wait_for_others(bootstrap, said[:100])
         assert get(f"http://127.0.0.1:{port}/readyz")[0] == 503
@@ -63,7 +62,6 @@ def _wait_for_others(bootstrap: str, said: list[dict[str, object]]) -> None:
         if partition_of(f"{each['tenant_id']}/{each['conversation_id']}".encode(), PARTITIONS)
         != STOPPED
     }
-    deadline = time.monotonic() + 60
-    while on_others(bootstrap) < len(ids):
-        assert time.monotonic() < deadline, (on_others(bootstrap), len(ids))
-        time.sleep(0.3)
+    wait_until(
+        lambda: on_others(bootstrap) >= len(ids), told=lambda: (on_others(bootstrap), len(ids))
+    )

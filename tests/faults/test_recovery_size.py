@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +36,7 @@ from tests.pipeline.workers import (
     stop,
     wait_until_done,
 )
+from tests.waiting import wait_until
 
 SAID_AFTER = 10
 """Conversations that go on after each recovery."""
@@ -67,10 +67,10 @@ class Site:
             said = [self.reference.say(ids)[0] for ids in self.ids[:SAID_AFTER]]
             say(self.bootstrap, said)
             wait_until_done(self.bootstrap)
-            deadline = time.monotonic() + workers.START_SECONDS_MAX
-            while len(said_by(store, "checkpoint_published")) == published:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+            wait_until(
+                lambda: len(said_by(store, "checkpoint_published")) > published,
+                workers.START_SECONDS_MAX,
+            )
             assert stop(worker) == 0
         assert digests_in(store, self.ids) == self.reference.digests()
         return recovered(store)
@@ -135,10 +135,7 @@ def test_a_bucket_that_refuses_everybody_costs_a_recovery_and_nothing_else(
     with running_worker(site.bootstrap, store, **site.settings) as worker:
         say(site.bootstrap, [site.reference.say(ids)[0] for ids in site.ids[:SAID_AFTER]])
         wait_until_done(site.bootstrap)
-        deadline = time.monotonic() + workers.START_SECONDS_MAX
-        while not (told := said_by(store, "checkpoint_not_published")):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        told = wait_until(lambda: said_by(store, "checkpoint_not_published"))
         assert stop(worker) == 0
     assert digests_in(store, site.ids) == site.reference.digests()
     assert str(told[0]["reason"]).startswith(bucket)

@@ -18,6 +18,7 @@ from tests.pipeline.workers import (
     say,
     start_worker,
 )
+from tests.waiting import wait_until
 
 SECONDS_MAX = 90.0
 TEXT = as_text(utterance("u1", kind="statement"))
@@ -25,10 +26,7 @@ TEXT = as_text(utterance("u1", kind="statement"))
 
 def wait_for(log: Path, text: str) -> None:
     """Until the worker's log has it."""
-    deadline = time.monotonic() + SECONDS_MAX
-    while text not in log.read_text():
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.05)
+    wait_until(lambda: text in log.read_text(), told=log.read_text)
 
 
 def test_it_stops_while_it_waits_for_brokers(tmp_path: Path) -> None:

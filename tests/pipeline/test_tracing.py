@@ -21,7 +21,7 @@ from processor.app.errors import SettingsError
 from processor.app.messages import UTTERANCES
 from processor.app.partitions import partition_of
 from processor.app.tracing import closing_traces
-from tests.faults.gates import addresses, gated, wait_until
+from tests.faults.gates import addresses, gated
 from tests.kafka.cluster import Kafka
 from tests.pipeline.workers import (
     PARTITIONS,
@@ -31,6 +31,7 @@ from tests.pipeline.workers import (
     stop,
     wait_until_done,
 )
+from tests.waiting import wait_until
 from tests.web.fake import token_for, write_tokens
 
 OTHER_TRACE = "1bf7651916cd43dd8448eb211c80319d"

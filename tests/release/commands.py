@@ -9,7 +9,6 @@ from pathlib import Path
 
 from tests.project.sources import ROOT
 
-RELEASE = ROOT / "deploy" / "release"
 SECONDS_MAX = 300
 
 

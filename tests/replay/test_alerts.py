@@ -11,12 +11,12 @@ import orjson
 import pytest
 
 import replay.alerts as bounded
-from replay.alerts import Page, Place, alerts_since
+from replay.alerts import AlertPage, AlertPlace, alerts_since
 from schemas.http import PLACE_MAX
 from tests.cli.test_commands import standfast
 from tests.web.fake import observe, statement
 
-WHOLE = Place(0, 0)
+WHOLE = AlertPlace(0, 0)
 CLAIMS = [{"text": f"so {number}", "record": "h1"} for number in range(3)]
 
 
@@ -52,13 +52,13 @@ def connection(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def since(
-    connection: duckdb.DuckDBPyConnection, place: Place, most: int = 100, name: str = "c1"
-) -> Page:
+    connection: duckdb.DuckDBPyConnection, place: AlertPlace, most: int = 100, name: str = "c1"
+) -> AlertPage:
     """The alerts behind a place."""
     return alerts_since(connection, "acme", name, place, most, folded=6)
 
 
-def places(page: Page) -> list[tuple[int, str | None]]:
+def places(page: AlertPage) -> list[tuple[int, str | None]]:
     """The log event of each alert, and the claim that it is about."""
     return [
         (place.sequence, None if alert.candidate is None else alert.candidate.text)
@@ -73,7 +73,7 @@ def test_all_alerts_come_in_the_order_of_the_log(connection: duckdb.DuckDBPyConn
     """One for each claim of each draft; the next page begins behind all that is folded."""
     page = since(connection, WHOLE)
     assert places(page) == EVERY
-    assert page == page._replace(since=Place(6, PLACE_MAX), is_last=True, is_whole=True)
+    assert page == page._replace(since=AlertPlace(6, PLACE_MAX), is_last=True, is_whole=True)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 4, 5])
@@ -105,8 +105,8 @@ def test_a_page_tells_so_many_bytes_and_at_least_one_alert(
 
 def test_without_alerts_a_place_still_moves_on(connection: duckdb.DuckDBPyConnection) -> None:
     """Who comes again with it has missed nothing, though nothing was told."""
-    page = since(connection, Place(6, 9))
-    assert page == Page((), Place(6, PLACE_MAX), is_last=True, is_whole=True)
+    page = since(connection, AlertPlace(6, 9))
+    assert page == AlertPage((), AlertPlace(6, PLACE_MAX), is_last=True, is_whole=True)
 
 
 def from_checkpoint(path: Path, folder: Path, first: int) -> duckdb.DuckDBPyConnection:
@@ -126,7 +126,7 @@ def test_alerts_from_before_a_checkpoint_are_said_to_be_missing(
     """Nothing is told until it is asked for from where on all are there."""
     with from_checkpoint(path, tmp_path, first) as opened:
         page = since(opened, WHOLE)
-        assert page == Page((), Place(begin, PLACE_MAX), is_last=False, is_whole=False)
+        assert page == AlertPage((), AlertPlace(begin, PLACE_MAX), is_last=False, is_whole=False)
         again = since(opened, page.since)
         assert again.is_whole
         assert places(again) == [each for each in EVERY if each[0] >= first]
@@ -135,6 +135,6 @@ def test_alerts_from_before_a_checkpoint_are_said_to_be_missing(
 def test_who_had_all_before_a_checkpoint_misses_nothing(path: Path, tmp_path: Path) -> None:
     """The place at the end of a last page is still good at a worker that begins behind it."""
     with from_checkpoint(path, tmp_path, 5) as opened:
-        assert since(opened, Place(4, PLACE_MAX)).is_whole
-        assert not since(opened, Place(4, 2)).is_whole
-        assert since(opened, Place(5, 0)).is_whole
+        assert since(opened, AlertPlace(4, PLACE_MAX)).is_whole
+        assert not since(opened, AlertPlace(4, 2)).is_whole
+        assert since(opened, AlertPlace(5, 0)).is_whole

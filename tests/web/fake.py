@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractContextManager, asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from processor.engine.conversation import Conversation
 from processor.evidence.fold import advance
 from processor.interpreter.port import Interpreted
 from processor.render.reduce import reduce
-from replay.alerts import Page, Place
+from replay.alerts import AlertPage, AlertPlace
 from schemas.derived import UngroundedAlert
 from schemas.http import PLACE_MAX, Readiness
 from schemas.utterance import Utterance
@@ -115,12 +116,12 @@ class FakeConversations:
         return await asyncio.to_thread(view, copy)
 
     async def alerts(
-        self, owner: Ours, tenant_id: str, conversation_id: str, since: Place, most: int
-    ) -> Page | None:
+        self, owner: Ours, tenant_id: str, conversation_id: str, since: AlertPlace, most: int
+    ) -> AlertPage | None:
         """Those of the log, all of which is here."""
         log = self.log.get((tenant_id, conversation_id), [])
         found = [
-            (Place(folded.event.sequence, number), each)
+            (AlertPlace(folded.event.sequence, number), each)
             for folded in log
             for number, each in enumerate(folded.derived)
             if isinstance(each, UngroundedAlert)
@@ -129,8 +130,8 @@ class FakeConversations:
         if not log:
             return None
         is_last = len(behind) <= most
-        last = Place(log[-1].event.sequence, PLACE_MAX) if is_last else behind[most - 1][0]
-        return Page(tuple(behind[:most]), last, is_last=is_last, is_whole=True)
+        last = AlertPlace(log[-1].event.sequence, PLACE_MAX) if is_last else behind[most - 1][0]
+        return AlertPage(tuple(behind[:most]), last, is_last=is_last, is_whole=True)
 
     async def recorded(
         self, tenant_id: str, conversation_id: str, utterance_id: str
@@ -222,6 +223,30 @@ async def serving(
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session,
     ):
         yield Client(session, server.port)
+
+
+@contextmanager
+def served(said: FakeConversations, **settings: Any) -> Iterator[str]:
+    """A server in a loop and thread of its own, and its address."""
+    loop = asyncio.new_event_loop()
+    stop, started = asyncio.Event(), threading.Event()
+    address: list[str] = []
+
+    async def main() -> None:
+        async with serving(said, **settings) as client:
+            address.append(client.address)
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
+    thread.start()
+    try:
+        assert started.wait(60)
+        yield address[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(60)
+        loop.close()
 
 
 def run(work: Coroutine[Any, Any, Answer]) -> Answer:

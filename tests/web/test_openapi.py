@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import orjson
 import pytest
@@ -19,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 
 from schemas.generate import FOLDER
 from schemas.openapi import openapi_document
-from tests.web.fake import FakeConversations, observe, run, serving, statement
+from tests.web.fake import FakeConversations, observe, run, served, serving, statement
 
 EXAMPLES = 40
 DOCUMENT = schemathesis.openapi.from_dict(openapi_document())
@@ -37,35 +34,11 @@ def conversation() -> FakeConversations:
     return said
 
 
-@contextmanager
-def served() -> Iterator[str]:
-    """A server in a loop and thread of its own, and its address."""
-    loop = asyncio.new_event_loop()
-    stop, started = asyncio.Event(), threading.Event()
-    address: list[str] = []
-
-    async def main() -> None:
-        limits = {"requests_per_second": 1e6, "requests_burst": 1_000_000}
-        async with serving(conversation(), **limits) as client:
-            address.append(client.address)
-            started.set()
-            await stop.wait()
-
-    thread = threading.Thread(target=loop.run_until_complete, args=(main(),))
-    thread.start()
-    try:
-        assert started.wait(10)
-        yield address[0]
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join(10)
-        loop.close()
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """One server for all examples."""
-    with served() as here:
+    limits = {"requests_per_second": 1e6, "requests_burst": 1_000_000}
+    with served(conversation(), **limits) as here:
         yield here
 
 

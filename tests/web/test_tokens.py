@@ -229,14 +229,14 @@ def test_a_file_that_is_wrong_is_named_by_line(written: bytes, named_line: str) 
     assert "in-the-clear" not in str(wrong.value)
 
 
-def test_a_token_may_stand_once(tmp_path: Path) -> None:
+def test_a_token_may_stand_once() -> None:
     """Two lines for one token would have to agree."""
     _, line = token_for("acme")
     with pytest.raises(WireError, match="line 2: the token stands twice"):
         read_tokens(canonical_bytes(line) + b"\n" + canonical_bytes(line))
 
 
-def test_a_gate_without_tokens_answers_nothing(tmp_path: Path) -> None:
+def test_a_gate_without_tokens_answers_nothing() -> None:
     """Health is shown; of conversations there is nothing at all."""
 
     async def main() -> None:

@@ -17,7 +17,7 @@ from processor.render.answers import affected_answer, context_answer, record_ans
 from processor.render.memory import Asked as AskedOfMemory
 from processor.render.memory import FacetNeededError, memory_answer, memory_render
 from processor.render.view import state_view
-from replay.alerts import Place
+from replay.alerts import AlertPlace
 from replay.errors import NotKeptError
 from schemas.evidence import MemoryClass, QueryClass
 from schemas.http import (
@@ -85,7 +85,7 @@ async def alerts(asked: Asked, query: AlertsQuery) -> bytes:
     await _wait(asked, query.after, query.wait_ms)
     sequence, place = map(int, query.since.split("."))
     page = await asked.conversations.alerts(
-        asked.owner, asked.tenant_id, asked.looked_for, Place(sequence, place), query.limit
+        asked.owner, asked.tenant_id, asked.looked_for, AlertPlace(sequence, place), query.limit
     )
     if page is None:
         raise ProblemRaised(Kind.NO_CONVERSATION)
@@ -102,7 +102,7 @@ async def alerts(asked: Asked, query: AlertsQuery) -> bytes:
     return await asyncio.to_thread(canonical_bytes, answer)
 
 
-def _written(place: Place) -> str:
+def _written(place: AlertPlace) -> str:
     return f"{place.sequence}.{place.place}"
 
 

@@ -87,7 +87,7 @@ class Deliberation(Workload):
     def __init__(self) -> None:
         conversation = fold_native(scenarios.utterances("deliberation"))
         self._state = conversation.state
-        self.items = (Item(DECIDED_ON, "", _decision(self._state)),)
+        self.items = (Item(DECIDED_ON, "", _decision()),)
 
     def measure(self, item: Item, arm: str) -> Scores:
         """The affected records in good standing, beside the decision."""
@@ -100,7 +100,7 @@ class Deliberation(Workload):
         return affected_scores(answer, item.content)
 
 
-def _decision(state: State) -> tuple[str, ...]:
+def _decision() -> tuple[str, ...]:
     """The records of the decision that stands on the assumption, from the stored expectation."""
     after = scenarios.expected("deliberation").after.values()
     last = [each.affected for each in after if each.affected and DECIDED_ON in each.affected]

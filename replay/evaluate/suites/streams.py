@@ -7,9 +7,7 @@ from random import Random
 from typing import NamedTuple, final
 
 from processor.evidence.fact import Arrival, Fact, Told, fact_of
-from processor.evidence.ledger import Ledger
 from processor.evidence.memories import Memory
-from processor.evidence.row import Row
 from processor.evidence.scorer import RULES, Scorer
 from schemas.evidence import Atom, MemoryClass, Relation
 
@@ -110,13 +108,6 @@ def memory_of_stream(
     memory = Memory(memory_class)
     memory.take_all(arrivals, scorer)
     return memory
-
-
-def row_of_stream(arrivals: Sequence[Arrival], scorer: Scorer = RULES) -> Row | None:
-    """The only row of the ledger after the atoms, if any came."""
-    ledger = Ledger()
-    ledger.take_all(arrivals, scorer)
-    return next(iter(ledger.rows.values()), None)
 
 
 def first_fact() -> Fact:
