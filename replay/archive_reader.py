@@ -18,13 +18,16 @@ from replay.sealing import vault_for
 from replay.store_file import first_line
 
 MEMORY_LIMIT = "256MB"
-PAGE_MESSAGES = 200
+PAGE_OFFSETS = 50
+"""Sorted in memory alone where they are opened; each may have a megabyte."""
 OPERATIONS = "operations"
 
 _MESSAGES = """
 SELECT topic, partition, "offset", timestamp_ms, key, headers, value
-FROM messages WHERE topic = ? AND partition = ?
+FROM messages WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ?
+ORDER BY "offset"
 """
+_NEXT = 'SELECT min("offset") FROM messages WHERE topic = ? AND partition = ? AND "offset" >= ?'
 _LACKS = """
 SELECT partition, next_offset
     - (SELECT count(*) FROM messages m WHERE m.topic = c.topic AND m.partition = c.partition)
@@ -47,7 +50,7 @@ class ArchiveReader:
             self._connection.close()
             raise StoreError(f"{path}: not an archive; standfast archive makes one")
         self.is_sealed = "opened_messages" in tables
-        self._connection.execute("SET threads = 1")  # rows then come in the order of their writing
+        self._connection.execute("SET threads = 1")
         self._connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
 
     def __enter__(self) -> Self:
@@ -77,24 +80,32 @@ class ArchiveReader:
         return [partition for (partition,) in rows]
 
     def pages(self, topic: str) -> Iterator[list[ArchivedMessage]]:
-        """The messages of a topic, partition by partition, in the order of their offsets."""
+        """The messages of a topic, partition by partition, in the order of their offsets.
+
+        Segments have them by tenant and day, so they are asked for by their offsets.
+        """
+        is_opened = self.is_sealed and topic != OPERATIONS  # the log stays sealed
+        query = _MESSAGES.replace("messages", "opened_messages" if is_opened else "messages")
         for partition in self.partitions(topic):
             last = -1
             try:
-                is_opened = self.is_sealed and topic != OPERATIONS  # the log stays sealed
-                table = "opened_messages" if is_opened else "messages"
-                query = _MESSAGES.replace("messages", table)
-                result = self._connection.execute(query, [topic, partition])
-                while rows := result.fetchmany(PAGE_MESSAGES):
+                while (first := self._next(topic, partition, last + 1)) is not None:
+                    window = [topic, partition, first, first + PAGE_OFFSETS]
+                    rows = self._connection.execute(query, window).fetchall()
                     page = [self._opened(message_of_row(row)) for row in rows]
                     for message in page:
                         if message.offset <= last:
                             place = f"{topic}/{partition}"
-                            raise StoreError(f"{self.path}: damaged: {place} is out of order")
+                            raise StoreError(f"{self.path}: damaged: {place} has an offset twice")
                         last = message.offset
                     yield page
             except duckdb.Error as error:
                 raise self._unreadable(error) from error
+
+    def _next(self, topic: str, partition: int, offset: int) -> int | None:
+        """The first offset from this one on at which there is a message."""
+        ((found,),) = self._connection.execute(_NEXT, [topic, partition, offset]).fetchall()
+        return None if found is None else int(found)
 
     def _opened(self, message: ArchivedMessage) -> ArchivedMessage:
         """The message with what its headers say, where the archive has that sealed."""

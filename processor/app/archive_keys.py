@@ -80,11 +80,15 @@ class MessageSealer:
         Waits for a key that is away. Raises KeysAwayError where the files fail.
         """
         value = message.value
-        if value is None or _is_sealed_event(message) or _says_it_was_erased(message):
+        if value is None or _says_it_was_erased(message):
             return message
         if message.topic == SNAPSHOTS:
             return message if _tells_nothing(value) else _withheld(message, "not sealed")
         tenant_id, conversation_id = conversation_of(message.key)
+        if _is_sealed_event(message):
+            if tenant_id is not None and conversation_id is not None:
+                await self._find_key(conversation_key(tenant_id, conversation_id), value)
+            return message
         if tenant_id is None or conversation_id is None or _is_of_another(message):
             return _withheld(message, "of no conversation")
         partition = partition_of(message.key or b"", self._partitions)
@@ -100,6 +104,10 @@ class MessageSealer:
             for name, said in message.headers
         )
         return message._replace(value=key.seal(kind, value), headers=headers)
+
+    async def _find_key(self, owner: str, sealed: bytes) -> None:
+        """Have the key beside the archive before the event is: its topic is read by itself."""
+        await self._keys.look_for(partition_of(owner.encode(), self._partitions), owner, sealed)
 
 
 def _is_sealed_event(message: ArchivedMessage) -> bool:

@@ -212,6 +212,11 @@ def erase_in_store(path: Path, tenant_id: str, conversation_id: str, at: datetim
 
 
 def _refuse_other_kinds(path: Path) -> None:
+    if path.is_dir():
+        raise StoreError(
+            f"{path}: is a folder of segments; of one that follows the brokers give --bootstrap, "
+            "else erase from what it was exported from"
+        )
     with closing(connect(path, read_only=True)) as connection:
         tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
         if not is_sealed_store(connection):

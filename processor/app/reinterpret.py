@@ -10,12 +10,13 @@ import duckdb
 from processor.app.one_process import OneProcess
 from replay.errors import StoreError
 from replay.opened import opened
+from replay.sealing import opened_messages
 from replay.store_file import first_line
 from schemas.utterance import UtteranceKind
 from schemas.wire import WireError, decode_utterance
 
 _UTTERANCES = """
-SELECT value FROM messages WHERE topic = 'utterances' AND value IS NOT NULL
+SELECT value FROM MESSAGES WHERE topic = 'utterances' AND value IS NOT NULL
 ORDER BY partition, "offset"
 """
 
@@ -27,7 +28,8 @@ def archived_utterances(path: Path) -> Iterator[bytes]:
         tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
         if "messages" not in tables:
             raise StoreError(f"{path}: holds no utterances, only what was made of them; name them")
-        rows = connection.execute(_UTTERANCES)
+        query = _UTTERANCES.replace("MESSAGES", opened_messages(connection))
+        rows = connection.execute(query)
         while row := rows.fetchone():
             yield row[0]
     except duckdb.Error as error:

@@ -28,7 +28,7 @@ from processor.vault.errors import (
     VaultError,
 )
 from processor.vault.held_keys import HeldKeys
-from processor.vault.sealed import Kind
+from processor.vault.sealed import Kind, key_id_of
 from processor.vault.tenant_keys import TenantKeys
 from processor.vault.vault import Vault
 from schemas.ids import conversation_key
@@ -177,6 +177,20 @@ class WorkerKeys:
     def _is_told(self, owner: str) -> bool:
         """Whether the topic has a key of the conversation, or says that it was erased."""
         return self._held.has(owner) or self._held.is_destroyed(owner)
+
+    async def look_for(self, partition: int, owner: str, sealed: bytes) -> None:
+        """Read the topic to its end, unless the key of sealed bytes is at hand or destroyed.
+
+        Raises EpochEnded.
+        """
+        try:
+            key_id = key_id_of(sealed).hex()
+        except SealedBytesError:
+            return
+        if self._held.is_destroyed(owner):
+            return
+        if all(key.key_id != key_id for key in self._held.find(owner)):
+            await self._catch_up(partition)
 
     async def opened(
         self, message: Delivered, tenant_id: str, conversation_id: str

@@ -110,7 +110,7 @@ def archive(
 @archive.command()
 @bootstrap_option
 @click.option(
-    "--db", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The archive."
+    "--db", type=click.Path(path_type=Path), required=True, help="The archive, a file or a folder."
 )
 @key_file_option
 @json_option

@@ -47,8 +47,8 @@ Named = tuple[str, str]
     "--db",
     "stores",
     multiple=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The store of a run; with --bootstrap, an archive of these brokers.",
+    type=click.Path(path_type=Path),
+    help="The store of a run; with --bootstrap, an archive of these brokers, a file or a folder.",
 )
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help=f"The same, DIR/{STORE_NAME}."
@@ -106,7 +106,7 @@ def _refuse_bad(
         raise BadInputError(f"--conversation: {conversation_id!r} is no id")
     for path in paths:
         if not path.exists():
-            raise BadInputError(f"{path}: no such file")
+            raise BadInputError(f"{path}: no such file or folder")
 
 
 def _in_store(path: Path, named: Named | None, tenants: Tenants, now: datetime) -> list[Erased]:

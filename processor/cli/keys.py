@@ -56,7 +56,10 @@ def rewrap(bootstrap: str | None, db: Path | None, as_json: bool) -> int:
     if vault is None:
         raise BadInputError(f"give --key-file, or set {KEY_FILE}")
     if db is not None:
-        count = rewrap_in_folder(keys_of(db), vault)
+        folder = keys_of(db)
+        if not folder.folder.is_dir():
+            raise BadInputError(f"{folder.folder}: no such folder; the wrapped keys lie there")
+        count = rewrap_in_folder(folder, vault)
     else:
         settings = kafka_settings(bootstrap)
 

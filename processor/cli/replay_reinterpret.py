@@ -32,6 +32,7 @@ from replay.labels import Kinds
 from replay.one_writer import one_writer
 from replay.opened import opened
 from replay.reinterpret import Comparison, compare_histories, history_of
+from replay.sealing import vault_for
 from replay.store import Store
 from schemas.ids import conversation_key
 
@@ -75,6 +76,7 @@ def reinterpret(
     path = out / STORE_NAME
     if path.exists():
         raise _there(path)
+    opened(db).close()  # what is sealed, and cannot be compared, is not read again in the clear
     lines = archived_utterances(db) if input_path is None else _lines(input_path)
     asked = Asked(InterpreterKind(interpreter), cassette, record)
     _read(lines, path, asked, read_tenants(tenants_path))
@@ -95,7 +97,7 @@ def _read(lines: Iterator[bytes], path: Path, asked: Asked, tenants: Tenants) ->
         one_writer(path.parent) as unfinished,
     ):
         fresh = unfinished / path.name
-        with Store(fresh) as store:
+        with Store(fresh, vault=vault_for(path)) as store:  # its keys lie where it will
             read = None if reader is None else reader.read
             read_again(lines, OneProcess(store, tenants=tenants, read=read))
         if path.exists():

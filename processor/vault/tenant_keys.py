@@ -112,7 +112,7 @@ class KeyFile:
                 found = self.path.stat()
                 seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
                 if seen != self._seen:
-                    self._keys = _read(self.path, found, self.path.read_bytes())
+                    self._keys = _read(self.path, found)
                     self._seen = seen
             except OSError as away:
                 self._seen = ()
@@ -120,11 +120,13 @@ class KeyFile:
             return self._keys
 
 
-def _read(path: Path, found: os.stat_result, content: bytes) -> dict[str, _TenantKey]:
-    if not stat.S_ISREG(found.st_mode) or stat.S_IMODE(found.st_mode) & _OTHERS:
-        raise KeyFileError(f"{path}: others may read it; chmod 600 makes it private")
+def _read(path: Path, found: os.stat_result) -> dict[str, _TenantKey]:
+    if not stat.S_ISREG(found.st_mode):
+        raise KeyFileError(f"{path}: is no file")
+    if stat.S_IMODE(found.st_mode) & _OTHERS:
+        raise KeyFileError(f"{path}: others may read or change it; chmod 600 makes it private")
     keys: dict[str, _TenantKey] = {}
-    for number, line in enumerate(content.splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -153,7 +155,7 @@ def add_tenant_key(path: Path, tenant: str, id_: str) -> None:
     Raises KeyFileError and OSError.
     """
     if path.exists():
-        names = _read(path, path.stat(), path.read_bytes())
+        names = _read(path, path.stat())
         if id_ in names:
             raise KeyFileError(f"{path}: it has a key {id_!r} already")
     line = json.dumps(

@@ -21,6 +21,8 @@ from replay.audit.gaps import Hole
 from replay.divergence import Divergence, Where, changed
 
 WINDOW_OFFSETS = 5_000
+_NARROWER = 8
+"""By how much, where so many messages do not fit into memory."""
 _FETCHED_ROWS = 500
 _MESSAGES = """
 SELECT topic, partition, "offset", timestamp_ms, key, headers, value,
@@ -156,12 +158,20 @@ def _rows(connection: duckdb.DuckDBPyConnection, place: Place) -> Iterator[_Row]
     cursor = connection.cursor()
     start: int | None
     ((start,),) = cursor.execute(_NEXT, [*place, -(2**63)]).fetchall()
+    width = WINDOW_OFFSETS
     while start is not None:
-        end = start + WINDOW_OFFSETS
-        cursor.execute(_MESSAGES, [*place, start, end])
-        while rows := cursor.fetchmany(_FETCHED_ROWS):
+        end = start + width
+        try:
+            rows = cursor.execute(_MESSAGES, [*place, start, end]).fetchmany(_FETCHED_ROWS)
+        except duckdb.OutOfMemoryException:  # what is opened is sorted in memory alone
+            if width == 1:
+                raise
+            width = max(1, width // _NARROWER)
+            continue
+        while rows:
             for row in rows:
                 yield _Row(message_of_row(row[:7]), *row[7:])
+            rows = cursor.fetchmany(_FETCHED_ROWS)
         ((start,),) = cursor.execute(_NEXT, [*place, end]).fetchall()
 
 

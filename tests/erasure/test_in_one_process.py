@@ -235,3 +235,27 @@ def test_what_was_kept_in_the_clear_is_not_called_erased(site: Site, tmp_path: P
     assert (refused.returncode, "in the clear; nothing erases that" in refused.stderr) == (2, True)
     run = mine.with_keys("run", mine.folder / "inputs" / "in.jsonl", "--out", plain)
     assert (run.returncode, "was begun without a key file" in run.stderr) == (2, True)
+
+
+def test_a_sealed_history_is_read_again_sealed(site: Site, tmp_path: Path) -> None:
+    """The new history opens with the keys beside it; without a key file nothing is written."""
+    said = site.folder / "inputs" / "in.jsonl"
+    again = ("replay", "reinterpret", "--db", site.sealed / STORE, "--input", said, "--out")
+    refused = standfast(*again, tmp_path / "clear")
+    assert (refused.returncode, "is sealed; name its key file" in refused.stderr) == (2, True)
+    assert not (tmp_path / "clear").exists()
+    done = site.with_keys(*again, tmp_path / "again")
+    assert (done.returncode, done.stdout.count("F1 1.000, exact 1.000")) == (0, 2), done.stderr
+    keys = ("--key-file", site.key_file)
+    first = site.state(site.sealed, "near", *keys)
+    assert site.state(tmp_path / "again", "near", *keys) == first
+    assert found_in(CANARY, tmp_path) == []
+
+
+def test_what_is_not_where_keys_are_is_refused(site: Site, tmp_path: Path) -> None:
+    """No key is called rewrapped where none is; segments are erased where they come from."""
+    none = site.with_keys("keys", "rewrap", "--db", tmp_path / "none")
+    assert (none.returncode, "none.keys: no such folder" in none.stderr) == (2, True)
+    named = ("--tenant", "acme", "--conversation", "told")
+    folder = site.with_keys("erase", "--db", tmp_path, *named)
+    assert (folder.returncode, "is a folder of segments" in folder.stderr) == (2, True)

@@ -155,12 +155,14 @@ def test_a_key_file_for_others_is_refused(tmp_path: Path, mode: int) -> None:
     add_tenant_key(tmp_path / "keys", "*", "first")
     assert os.stat(tmp_path / "keys").st_mode & 0o777 == 0o600
     (tmp_path / "keys").chmod(mode)
-    with pytest.raises(KeyFileError, match="chmod 600"):
+    with pytest.raises(KeyFileError, match="others may read or change it; chmod 600"):
         KeyFile(tmp_path / "keys").check()
     (tmp_path / "keys").chmod(0o440)
     KeyFile(tmp_path / "keys").check()
     with pytest.raises(KeysAwayError, match="cannot be read"):
         KeyFile(tmp_path / "none").check()
+    with pytest.raises(KeyFileError, match=": is no file"):
+        KeyFile(tmp_path).check()
 
 
 def test_temporary_files_hold_nothing_legible() -> None:
