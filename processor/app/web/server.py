@@ -122,6 +122,8 @@ async def listen(stack: AsyncExitStack, app: web.Application, host: str, port: i
         )
     except OSError as taken:
         raise SettingsError(f"cannot listen on {host}:{port}: {taken.strerror}") from taken
+    except UnicodeError as unnamed:
+        raise SettingsError(f"cannot listen on {host}:{port}: no host has this name") from unnamed
     stack.callback(listening.close)
     return int(listening.sockets[0].getsockname()[1])
 
