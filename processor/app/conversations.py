@@ -16,12 +16,12 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 from processor.app.dispatcher import Dispatcher, Lane
 from processor.app.folded_utterances import FoldedUtterances
-from processor.app.gate_settings import origin_of
 from processor.app.interpret import Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.local_store import LocalStore
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
+from processor.app.setting_kinds import origin_of
 from processor.app.tracing import Tracing
 from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from pathlib import Path
-from typing import Annotated, Self
-from urllib.parse import urlsplit
+from typing import Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings
 
-_PORTS = {"http": 80, "https": 443}
-_EXPECTED = "a worker's address reads http://HOST:PORT"
-
-
-def origin_of(address: str) -> str:
-    """The address of a worker as it is compared: scheme, host and port. Raises ValueError."""
-    try:
-        parts = urlsplit(address)
-        port = parts.port
-    except ValueError as invalid:
-        raise ValueError(_EXPECTED) from invalid
-    is_origin = not (parts.query or parts.fragment or parts.username or parts.path.strip("/"))
-    if parts.scheme not in _PORTS or not parts.hostname or not is_origin:
-        raise ValueError(_EXPECTED)
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}:{port or _PORTS[parts.scheme]}"
-
-
-Origin = Annotated[str, AfterValidator(origin_of)]
+from processor.app.setting_kinds import Origin, Origins, PerSecond
 
 
 class GateSettings(BaseSettings):
@@ -46,12 +27,12 @@ class GateSettings(BaseSettings):
     tokens: Path | None = None
     open_gate: bool = False
     canonical_url: Origin | None = None
-    peers: frozenset[Origin] = frozenset()
+    peers: Origins = frozenset()
     body_bytes_max: int = Field(default=262_144, ge=1_024)
     claims_max: int = Field(default=64, ge=1)
-    requests_per_second: float = Field(default=50.0, gt=0)
+    requests_per_second: PerSecond = 50.0
     requests_burst: int = Field(default=100, ge=1)
-    wrong_tokens_per_second: float = Field(default=1.0, gt=0)
+    wrong_tokens_per_second: PerSecond = 1.0
     wrong_tokens_burst: int = Field(default=100, ge=1)
     waiting_max: int = Field(default=512, ge=1)
     waiting_per_tenant_max: int = Field(default=128, ge=1)

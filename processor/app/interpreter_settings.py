@@ -14,6 +14,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from processor.app.setting_kinds import SECONDS_MAX, Seconds
 from processor.interpreter.dialects import ORDER
 from processor.interpreter.prompts import BUDGET_TOKENS, Condition
 from processor.interpreter.request import Dialect
@@ -91,12 +92,12 @@ class InterpreterSettings(BaseSettings):
     temperature: float = Field(default=0.0, ge=0, le=2)
     seed: int = Field(default=0, ge=0, le=2**31)
     answer_tokens_max: int = Field(default=2_048, ge=16)
-    call_seconds_max: float = Field(default=60.0, gt=0)
-    utterance_seconds_max: float = Field(default=180.0, gt=0)
+    call_seconds_max: Seconds = 60.0
+    utterance_seconds_max: Seconds = 180.0
     tries_max: int = Field(default=3, ge=1, le=10)
     breaker_failures: int = Field(default=5, ge=1)
-    breaker_seconds: float = Field(default=15.0, gt=0)
-    outage_seconds_max: float = Field(default=3_600.0, ge=0)
+    breaker_seconds: Seconds = 15.0
+    outage_seconds_max: float = Field(default=3_600.0, ge=0, le=SECONDS_MAX)
     tenant_tokens_max: int | None = Field(default=None, ge=1)
     tenant_calls_max: int | None = Field(default=None, ge=1)
     tenant_period: BudgetPeriod = BudgetPeriod.HOUR

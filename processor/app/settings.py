@@ -18,6 +18,14 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from processor.app.errors import SettingsError
 from processor.app.gate_settings import GateSettings
 from processor.app.interpreter_settings import INTERPRETER_PREFIX, InterpreterSettings
+from processor.app.setting_kinds import (
+    WINDOW_DAYS_MAX,
+    Brokers,
+    Group,
+    Instance,
+    Seconds,
+    TenantIds,
+)
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
@@ -79,7 +87,7 @@ class KafkaSettings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    bootstrap: str = Field(min_length=1)
+    bootstrap: Brokers
     """HOST:PORT, or several with commas between them."""
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     sasl_mechanism: SaslMechanism = SaslMechanism.PLAIN
@@ -157,27 +165,27 @@ class WorkerSettings(GateSettings):
         env_prefix=WORKER_PREFIX, env_ignore_empty=True, frozen=True, hide_input_in_errors=True
     )
 
-    group: str = "standfast"
-    instance: str | None = None
+    group: Group = "standfast"
+    instance: Instance | None = None
     store: Path = Path("standfast-worker.duckdb")
     calls_max: int = Field(default=64, ge=1)
     calls_per_tenant_max: int = Field(default=16, ge=1)
     in_hand_max: int = Field(default=2_000, ge=1)
     records_max: int = Field(default=500_000, ge=1)
-    recovery_seconds_max: float = Field(default=1_800.0, gt=0)
-    drain_seconds_max: float = Field(default=30.0, gt=0)
-    alert_tenants: frozenset[str] = frozenset()
-    metric_tenants: frozenset[str] = frozenset()
-    replication: int = Field(default=3, ge=1)
-    fetch_wait_ms: int = Field(default=20, ge=1)
+    recovery_seconds_max: Seconds = 1_800.0
+    drain_seconds_max: Seconds = 30.0
+    alert_tenants: TenantIds = frozenset()
+    metric_tenants: TenantIds = frozenset()
+    replication: int = Field(default=3, ge=1, le=100)
+    fetch_wait_ms: int = Field(default=20, ge=1, le=30_000)
     log_level: LogLevel = LogLevel.INFO
     log_claims: bool = False
-    checkpoint_seconds: float = Field(default=60.0, gt=0)
+    checkpoint_seconds: Seconds = 60.0
     checkpoint_folder: Path | None = None
     checkpoint_bucket: str | None = Field(default=None, pattern=_BUCKET)
     tenants: Path | None = None
     key_file: Path | None = None
-    erasure_window_days: int | None = Field(default=None, ge=1)
+    erasure_window_days: int | None = Field(default=None, ge=1, le=WINDOW_DAYS_MAX)
 
     @model_validator(mode="after")
     def _nothing_in_the_clear(self) -> Self:
@@ -220,7 +228,7 @@ def _naming(prefix: str) -> Iterator[None]:
         yield
     except ValidationError as invalid:
         first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
+        name = "_".join(part for part in first["loc"] if isinstance(part, str)).upper()
         name = prefix + name.removeprefix(prefix)  # a field with another name beside is called so
         problem = first["msg"].removeprefix("Value error, ")
         raise SettingsError(f"{name.rstrip('_')}: {problem}") from invalid

@@ -14,7 +14,7 @@ from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, write_json
 from processor.vault.tenant_keys import ANY_TENANT, add_tenant_key
-from replay.sealing import KEY_FILE, keys_of, vault_for
+from replay.sealing import KEY_FILE, keys_of, tenant_keys, vault_for
 from schemas.ids import TENANT_PATTERN
 from schemas.keys import TENANT_KEY_PATTERN
 
@@ -55,10 +55,13 @@ def rewrap(bootstrap: str | None, db: Path | None, as_json: bool) -> int:
     vault = vault_for(db or Path("keys"))
     if vault is None:
         raise BadInputError(f"give --key-file, or set {KEY_FILE}")
+    tenant_keys().check()
     if db is not None:
         folder = keys_of(db)
+        if not db.exists():
+            raise BadInputError(f"{db}: no such file")
         if not folder.folder.is_dir():
-            raise BadInputError(f"{folder.folder}: no such folder; the wrapped keys lie there")
+            raise BadInputError(f"{folder.folder}: no such folder; no data keys of {db} are there")
         count = rewrap_in_folder(folder, vault)
     else:
         settings = kafka_settings(bootstrap)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import click
 
 from processor.app import topics as on_brokers
+from processor.app.setting_kinds import WINDOW_DAYS_MAX
 from processor.app.settings import kafka_settings
 from processor.app.topics import PARTITIONS, REPLICATION, Layout, Mismatch
 from processor.cli.errors import BadInputError
@@ -35,7 +36,7 @@ _erasure_window = click.option(
     "--erasure-window",
     "window_days",
     metavar="DAYS",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, WINDOW_DAYS_MAX),
     envvar="STANDFAST_WORKER_ERASURE_WINDOW_DAYS",
     help="Within so many days topics must lose what is in the clear; for deployments that seal.",
 )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from processor.app.errors import SettingsError
-from processor.app.settings import KAFKA_PREFIX, kafka_settings
+from processor.app.settings import KAFKA_PREFIX, kafka_settings, worker_settings
+from processor.app.web.server import listen
 
 WORD = "correct horse battery"
 
@@ -99,3 +103,86 @@ def test_a_bad_certificate_file_is_named(
     given(monkeypatch, security_protocol="SSL", ssl_cafile=str(cafile))
     with pytest.raises(SettingsError, match=r"ca\.pem: .+"):
         kafka_settings("b:1").client_options()
+
+
+BAD_BROKERS = (":", ":::", "b:", "b:abc", "b:0", "b:65536", "b:-5", "b:٣", "[::1:9", "..:1", ",")
+BAD_BROKERS += (f"{'x' * 64}:1", "a\nb:9", "a b:9", "http://b:9", "ann@b:9", "b:1,c:x")
+
+
+@pytest.mark.parametrize("written", BAD_BROKERS)
+def test_what_is_no_address_of_brokers_is_refused(written: str) -> None:
+    """Before their client, which would fail with a traceback or ask somebody else."""
+    with pytest.raises(SettingsError) as refused:
+        kafka_settings(written)
+    said = "STANDFAST_KAFKA_BOOTSTRAP: reads HOST:PORT, with commas between several"
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("written", "taken"),
+    [
+        ("b", "b"),
+        ("[::1]:9", "[::1]:9"),
+        (" b_1.x:9 , 127.0.0.1:65535,", "b_1.x:9,127.0.0.1:65535"),
+    ],
+)
+def test_addresses_of_brokers_are_taken(written: str, taken: str) -> None:
+    """A port may be left out, and space beside commas does no harm."""
+    assert kafka_settings(written).bootstrap == taken
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ALERT_TENANTS", "x", "a list is written in JSON"),
+        ("ALERT_TENANTS", "[" * 5_000, "a list is written in JSON"),
+        ("ALERT_TENANTS", '["a/b"]', "String should match pattern"),
+        ("METRIC_TENANTS", '["a\\nb"]', "String should match pattern"),
+        ("METRIC_TENANTS", '{"a": 1}', "Input should be a valid frozenset"),
+        ("PEERS", "http://a:1", "a list is written in JSON"),
+        ("PEERS", '["http://[::1"]', "a worker's address reads"),
+        ("CANONICAL_URL", "http://a b", "a worker's address reads"),
+        ("CANONICAL_URL", "http://a\nb:1", "a worker's address reads"),
+        ("CANONICAL_URL", f"http://{'x' * 64}:1", "a worker's address reads"),
+        ("CANONICAL_URL", "http://a:0", "a worker's address reads"),
+        ("INSTANCE", "a\nb", "String should match pattern"),
+        ("INSTANCE", "x" * 250, "String should match pattern"),
+        ("GROUP", "a\nb", "String should match pattern"),
+        ("DRAIN_SECONDS_MAX", "inf", "Input should be less than or equal to 31536000"),
+        ("RECOVERY_SECONDS_MAX", "1e300", "Input should be less than or equal to 31536000"),
+        ("CHECKPOINT_SECONDS", "1e-300", "Input should be greater than or equal to 0.001"),
+        ("REQUESTS_PER_SECOND", "inf", "Input should be less than or equal to"),
+        ("WRONG_TOKENS_PER_SECOND", "1e-320", "Input should be greater than or equal to 0.001"),
+        ("FETCH_WAIT_MS", "99999999999", "Input should be less than or equal to 30000"),
+        ("ERASURE_WINDOW_DAYS", "99999999999", "Input should be less than or equal to 36500"),
+    ],
+)
+def test_values_that_would_fail_later_are_refused_where_they_are_read(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    """One line that begins with the name of the setting, of which there is one."""
+    monkeypatch.setenv(f"STANDFAST_WORKER_{name}", value)
+    with pytest.raises(SettingsError) as refused:
+        worker_settings({})
+    assert str(refused.value).startswith(f"STANDFAST_WORKER_{name}: {said}")
+    assert "\n" not in str(refused.value)
+
+
+def test_lists_of_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tenants and addresses, the latter as they are compared."""
+    monkeypatch.setenv("STANDFAST_WORKER_ALERT_TENANTS", '["acme", "b-2"]')
+    monkeypatch.setenv("STANDFAST_WORKER_PEERS", '["http://A:80/", "https://[::1]:9"]')
+    settings = worker_settings({})
+    assert settings.alert_tenants == {"acme", "b-2"}
+    assert settings.peers == {"http://a:80", "https://[::1]:9"}
+
+
+def test_a_server_listens_on_no_name_that_no_host_has() -> None:
+    """One line, though the name cannot even be looked up."""
+
+    async def begin() -> None:
+        async with AsyncExitStack() as stack:
+            await listen(stack, web.Application(), "x" * 64, 0)
+
+    with pytest.raises(SettingsError, match=r"cannot listen on x+:0: no host has this name"):
+        asyncio.run(begin())

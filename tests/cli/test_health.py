@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
+from tests.http_server import HttpServer
 from tests.web.pages import served
 
 NOWHERE = "http://127.0.0.1:9/livez"
@@ -63,7 +65,16 @@ def test_what_does_not_answer_is_status_1() -> None:
     [
         ((), {}, "STANDFAST_WORKER_LISTEN_PORT"),
         ((), {"STANDFAST_WORKER_LISTEN_PORT": "http"}, "STANDFAST_WORKER_LISTEN_PORT"),
+        ((), {"STANDFAST_WORKER_LISTEN_PORT": "٣"}, "STANDFAST_WORKER_LISTEN_PORT"),
+        ((), {"STANDFAST_WORKER_LISTEN_PORT": "99999"}, "STANDFAST_WORKER_LISTEN_PORT"),
         (("--url", "file:///etc/passwd"), {}, "file:///etc/passwd"),
+        (("--url", "http://[::1/livez"), {}, "http://[::1/livez"),
+        (("--url", "http://127.0.0.1:99999/"), {}, "http://127.0.0.1:99999/"),
+        (("--url", "http://127.0.0.1:9/é"), {}, "http://127.0.0.1:9/"),
+        (("--url", f"http://{'x' * 64}/"), {}, "http://xxx"),
+        (("--url", "http://../"), {}, "http://../"),
+        (("--url", "http://a/\nb"), {}, "http://a/ b"),
+        (("--url", "http://ann:word@127.0.0.1:9/"), {}, "http://HOST:PORT/livez"),
     ],
 )
 def test_what_cannot_be_asked_is_bad_input(
@@ -74,3 +85,23 @@ def test_what_cannot_be_asked_is_bad_input(
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert named in refused.stderr
+
+
+def test_what_answers_with_another_address_or_too_much_is_not_followed() -> None:
+    """A redirect is a status that is not 200, and of an answer a bounded part is shown."""
+
+    async def moved(_: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": NOWHERE})
+
+    async def long(_: web.Request) -> web.Response:
+        return web.Response(body=b"\x1b" + b"x" * 1_000_000)
+
+    with HttpServer("/livez", moved, "GET") as server:
+        address = f"http://127.0.0.1:{server.port}/livez"
+        redirected = health("--url", address)
+    assert redirected.returncode == 1
+    assert redirected.stderr == f"standfast: {address}: status 302\n"
+    with HttpServer("/livez", long, "GET") as server:
+        shown = health("--url", f"http://127.0.0.1:{server.port}/livez")
+    assert shown.returncode == 0
+    assert shown.stdout == "\N{REPLACEMENT CHARACTER}" + "x" * 65_535 + "\n"

@@ -277,6 +277,12 @@ REFUSED = [
     ("everything", "autoscaling.minReplicas=7", "autoscaling.minReplicas"),
     ("minimal", "serve.enabled=true", "serve.existingClaim"),
     ("minimal", "tokens.existingSecret=Not_A_Name", "/tokens/existingSecret"),
+    ("minimal", "kafka.existingSecret=k", "kafka.existingSecret: PLAINTEXT sends no"),
+    ("minimal", "kafka.caSecret=c", "kafka.securityProtocol: PLAINTEXT encrypts nothing"),
+    ("minimal", "kafka.certificateSecret=c", "kafka.securityProtocol: PLAINTEXT encrypts"),
+    ("everything", "worker.settings.log_claims=true", "worker.settings.log_claims"),
+    ("minimal", "nameOverride=a.b", "/nameOverride"),
+    ("minimal", "fullnameOverride=1a", "/fullnameOverride"),
 ]
 
 

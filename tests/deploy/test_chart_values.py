@@ -150,6 +150,7 @@ def runbook(found: Found) -> str:
 
 KEY_FILE = variable("STANDFAST_KEY_FILE")
 OPENAI = ("interpreter.kind=openai", "interpreter.model=m", "interpreter.baseUrl=http://m:8/v1")
+SSL = ("kafka.securityProtocol=SSL",)
 SASL = ("kafka.securityProtocol=SASL_SSL", "kafka.existingSecret=k")
 SERVE = ("serve.enabled=true", "serve.existingClaim=c")
 KEDA = ("autoscaling.enabled=true",)
@@ -171,12 +172,13 @@ CASES: list[tuple[str, str, Look, Any, tuple[str, ...]]] = [
     ("kafka.saslMechanism", "PLAIN", variable("STANDFAST_KAFKA_SASL_MECHANISM"), "PLAIN", SASL),
     ("kafka.saslMechanism", "PLAIN", trigger("sasl"), "plaintext", SASL + KEDA),
     ("kafka.existingSecret", "k", variable("STANDFAST_KAFKA_USERNAME"), USERNAME, SASL),
-    ("kafka.caSecret", "c", volume("ca"), secret("c"), ()),
-    ("kafka.caSecret", "c", volume("ca", archive), secret("c"), ()),
-    ("kafka.certificateSecret", "c", volume("certificate"), secret("c"), ()),
+    ("kafka.caSecret", "c", volume("ca"), secret("c"), SSL),
+    ("kafka.caSecret", "c", volume("ca", archive), secret("c"), SSL),
+    ("kafka.certificateSecret", "c", volume("certificate"), secret("c"), SSL),
     ("topics.enabled", "false", there_are("Job"), 0, ()),
     ("topics.partitions", "24", job("partitions"), 24, ()),
     ("topics.replication", "2", job("replication"), 2, ()),
+    ("worker.settings", ".erasure_window_days=30", job("window_days"), 30, ()),
     ("topics.replication", "2", variable("STANDFAST_WORKER_REPLICATION"), "2", ()),
     ("worker.replicas", "5", spec("StatefulSet", "replicas", name="-worker"), 5, ()),
     ("worker.group", "blue", variable("STANDFAST_WORKER_GROUP"), "blue", ()),

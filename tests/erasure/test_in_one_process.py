@@ -259,3 +259,18 @@ def test_what_is_not_where_keys_are_is_refused(site: Site, tmp_path: Path) -> No
     named = ("--tenant", "acme", "--conversation", "told")
     folder = site.with_keys("erase", "--db", tmp_path, *named)
     assert (folder.returncode, "is a folder of segments" in folder.stderr) == (2, True)
+
+
+def test_keys_are_wrapped_anew_only_where_some_are(site: Site, tmp_path: Path) -> None:
+    """Else older keys would be taken away in the belief that nothing needs them."""
+    nothing = tmp_path / "nothing.duckdb"
+    other = tmp_path / "other.duckdb"
+    other.write_bytes(b"")
+    for path, named in ((nothing, f"{nothing}: no such file"), (other, f"{other}.keys: no such")):
+        refused = site.with_keys("keys", "rewrap", "--db", path)
+        assert refused.returncode == 2
+        assert refused.stderr.startswith(f"standfast: {named}")
+        assert refused.stderr.count("\n") == 1
+    away = standfast("keys", "rewrap", "--db", site.sealed, "--key-file", tmp_path / "away")
+    assert away.returncode == 2
+    assert f"{tmp_path / 'away'}: cannot be read" in away.stderr

@@ -57,3 +57,22 @@ def test_too_many_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> Non
                 writer.close()
 
     run(main())
+
+
+@pytest.mark.parametrize(
+    "sent", [b"GARBAGE\r\n\r\n", b"GET /nothing HTTP/1.1\r\nConnection: close\r\n\r\n"]
+)
+def test_no_answer_tells_versions(sent: bytes) -> None:
+    """Neither that to a request, nor that to what is no HTTP."""
+
+    async def main() -> None:
+        async with serving(FakeConversations()) as client:
+            reader, writer = await opened(client, sent)
+            async with asyncio.timeout(5):
+                said = await reader.read()
+            writer.close()
+            assert [
+                line for line in said.split(b"\r\n") if line.lower().startswith(b"server:")
+            ] == [b"Server: standfast"]
+
+    run(main())

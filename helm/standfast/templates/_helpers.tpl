@@ -163,6 +163,15 @@ livenessProbe:
 {{- if and (hasPrefix "SASL" $kafka.securityProtocol) (not $kafka.existingSecret) -}}
 {{- fail (printf "kafka.existingSecret: %s needs a secret with username and password" $kafka.securityProtocol) -}}
 {{- end -}}
+{{- if and $kafka.existingSecret (not (hasPrefix "SASL" $kafka.securityProtocol)) -}}
+{{- fail (printf "kafka.existingSecret: %s sends no username and no password" $kafka.securityProtocol) -}}
+{{- end -}}
+{{- if and (or $kafka.caSecret $kafka.certificateSecret) (not (hasSuffix "SSL" $kafka.securityProtocol)) -}}
+{{- fail (printf "kafka.securityProtocol: %s encrypts nothing, and there are certificates" $kafka.securityProtocol) -}}
+{{- end -}}
+{{- if and .Values.encryption.existingSecret .Values.worker.settings.log_claims -}}
+{{- fail "worker.settings.log_claims: it would write what encryption seals into the log" -}}
+{{- end -}}
 {{- if and (eq .Values.interpreter.kind "openai") (not .Values.interpreter.model) -}}
 {{- fail "interpreter.model: the interpreter openai needs to know which model to ask" -}}
 {{- end -}}

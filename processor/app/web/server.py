@@ -29,6 +29,8 @@ from schemas.wire import canonical_bytes
 
 _log = structlog.get_logger(__name__)
 
+SERVER = "standfast"
+"""No answer tells versions."""
 SHUTDOWN_SECONDS_MAX = 5.0
 CONNECTIONS_MAX = 800
 """Below what a process may usually open (1,024 files), with the brokers and the store beside."""
@@ -122,6 +124,8 @@ async def listen(stack: AsyncExitStack, app: web.Application, host: str, port: i
         )
     except OSError as taken:
         raise SettingsError(f"cannot listen on {host}:{port}: {taken.strerror}") from taken
+    except UnicodeError as unnamed:
+        raise SettingsError(f"cannot listen on {host}:{port}: no host has this name") from unnamed
     stack.callback(listening.close)
     return int(listening.sockets[0].getsockname()[1])
 
@@ -180,6 +184,7 @@ class _Connection(web.RequestHandler):
         else:
             _log.error("request_failed", method=request.method, exc_info=exc)
             response = problem_response(Kind.FAILED)
+        response.headers["Server"] = SERVER  # what prepares the answers of routes is not asked
         response.force_close()
         return response
 
@@ -191,7 +196,7 @@ def _watch(stack: AsyncExitStack, work: Any) -> None:
 
 
 async def _name_no_versions(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Server"] = "standfast"
+    response.headers["Server"] = SERVER
 
 
 async def _openapi(_: web.Request) -> web.Response:
