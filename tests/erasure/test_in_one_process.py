@@ -255,7 +255,7 @@ def test_a_sealed_history_is_read_again_sealed(site: Site, tmp_path: Path) -> No
 def test_what_is_not_where_keys_are_is_refused(site: Site, tmp_path: Path) -> None:
     """No key is called rewrapped where none is; segments are erased where they come from."""
     none = site.with_keys("keys", "rewrap", "--db", tmp_path / "none")
-    assert (none.returncode, "none.keys: no such folder" in none.stderr) == (2, True)
+    assert (none.returncode, f"{tmp_path / 'none'}: no such file" in none.stderr) == (2, True)
     named = ("--tenant", "acme", "--conversation", "told")
     folder = site.with_keys("erase", "--db", tmp_path, *named)
     assert (folder.returncode, "is a folder of segments" in folder.stderr) == (2, True)
