@@ -52,7 +52,7 @@ class Guard(GuardSettings):
     """Asks a gate, and blocks meanwhile; threads may share it. Use it as `with Guard(...)`.
 
     A read that has begun is waited for once more at most: an answer that trickles can take up to
-    twice `seconds`.
+    twice `seconds`, and headers that trickle as long as they do. AsyncGuard waits for neither.
     """
 
     def __init__(

@@ -18,6 +18,7 @@ from .questions import Claim, Lost, alerts_question, check_question
 Fail: TypeAlias = Literal["open", "closed"]
 ALLOWED = frozenset({Outcome.GROUNDED, Outcome.NO_CLAIMS})
 BODY_BYTES_MAX = 32 * 1024 * 1024
+_ADDRESS = re.compile(r"[\x21-\x7e]+")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,512}")
 
 
@@ -133,8 +134,12 @@ class GuardSettings:
 
 def _origin(address: str) -> str:
     """Scheme, host and path; neither a password nor a query, which would stand in logs."""
-    parts = urlsplit(address)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(address)
+        is_server = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # which would repeat what was given
+        is_server = False
+    if not is_server or not _ADDRESS.fullmatch(address):
         raise ValueError("address: not that of a server, as in https://standfast.example")
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ValueError("address: it holds more than scheme, host, port and path")
