@@ -29,7 +29,11 @@ HEADERS_MAX = 100
 
 Headers: TypeAlias = Iterable[tuple[str, bytes | None]]
 
-_START = struct.Struct(">qi")  # the offset of a batch, and how many bytes follow
+_START = struct.Struct(">qiiB")  # first offset, how many bytes follow these two, an epoch, magic
+_LENGTH_FROM = 12
+_LENGTH_MIN = 49
+_MAGIC = 2
+"""The format of batches since Kafka 0.11; brokers store no older one any more."""
 _OFFSET_BYTES = 8
 _GARBLED = (UnsupportedCodecError, CorruptRecordException, zlib.error, OSError, EOFError)
 
@@ -77,7 +81,6 @@ class FetchedBatches:
 
     def __init__(self, fetched: bytes) -> None:
         self._fetched = fetched
-        self._batches = MemoryRecords(fetched)
         self._at = 0
 
     def size_in_bytes(self) -> int:
@@ -86,22 +89,34 @@ class FetchedBatches:
 
     def has_next(self) -> bool:
         """Whether there is another whole batch; a broker gives at least one, or no bytes."""
-        return bool(self._batches.has_next()) or (self._at == 0 and bool(self._fetched))
+        end = self._end()
+        is_whole = end is None or end <= len(self._fetched)
+        return self._at < len(self._fetched) and (is_whole or self._at == 0)
+
+    def _end(self) -> int | None:
+        """Where the next batch ends by its own word; None if that cannot be.
+
+        aiokafka believes every length, and goes on for ever with one that is negative.
+        """
+        if len(self._fetched) - self._at < _START.size:
+            return len(self._fetched) + 1
+        _, length, _, magic = _START.unpack_from(self._fetched, self._at)
+        if length < _LENGTH_MIN or magic != _MAGIC:
+            return None
+        return self._at + _LENGTH_FROM + int(length)
 
     def next_batch(self) -> FetchedBatch | DamagedBatch:
         """The next batch."""
-        begin, self._at = self._at, len(self._fetched)
-        try:
-            batch = self._batches.next_batch()
-        except CorruptRecordException:
-            batch = None
-        if batch is None:
+        begin, end = self._at, self._end()
+        if end is None or end > len(self._fetched):
+            self._at = len(self._fetched)
             return DamagedBatch(self._fetched[begin:])
-        _, length = _START.unpack_from(self._fetched, begin)
-        self._at = begin + _START.size + length
+        self._at = end
+        stored = self._fetched[begin:end]
+        batch = MemoryRecords(stored).next_batch()
         if not batch.validate_crc():
-            return DamagedBatch(self._fetched[begin : self._at])
-        return FetchedBatch(batch, self._fetched, begin, self._at)
+            return DamagedBatch(stored)
+        return FetchedBatch(batch, stored)
 
 
 @final
@@ -131,11 +146,9 @@ class DamagedBatch:
 class FetchedBatch:
     """A sound batch; aiokafka's, but for its records."""
 
-    def __init__(self, batch: Any, fetched: bytes, begin: int, end: int) -> None:
+    def __init__(self, batch: Any, stored: bytes) -> None:
         self._batch = batch
-        self._fetched = fetched
-        self._begin = begin
-        self._end = end
+        self._stored = stored
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._batch, name)
@@ -152,7 +165,7 @@ class FetchedBatch:
             try:
                 return list(map(_bounded, self._batch))
             except UnicodeDecodeError:
-                lenient = _LenientBatch(self._fetched[self._begin : self._end])
+                lenient = _LenientBatch(self._stored)
                 return [_readable(_bounded(each)) for each in lenient]
         except _GARBLED as garbled:
             return [self._as_one_record(garbled)]
@@ -161,9 +174,9 @@ class FetchedBatch:
         batch = self._batch
         first, last = batch.base_offset, batch.next_offset - 1
         said = f"the messages from offset {first} to {last} cannot be read: {garbled}"
-        value = self._fetched[self._begin : self._end]
         headers = [(Problem.NAME, BatchProblem(said.encode()))]
-        return DefaultRecord(last, batch.max_timestamp, batch.timestamp_type, None, value, headers)
+        place = (last, batch.max_timestamp, batch.timestamp_type)
+        return DefaultRecord(*place, None, self._stored, headers)
 
 
 def _bounded(record: Any) -> Any:
