@@ -106,16 +106,16 @@ class FetchedBatches:
         return self._at + _LENGTH_FROM + int(length)
 
     def next_batch(self) -> FetchedBatch | DamagedBatch:
-        """The next batch."""
+        """The next batch. Behind a damaged one nothing is told apart any more."""
         begin, end = self._at, self._end()
+        self._at = len(self._fetched)
         if end is None or end > len(self._fetched):
-            self._at = len(self._fetched)
             return DamagedBatch(self._fetched[begin:])
-        self._at = end
         stored = self._fetched[begin:end]
         batch = MemoryRecords(stored).next_batch()
         if not batch.validate_crc():
             return DamagedBatch(stored)
+        self._at = end
         return FetchedBatch(batch, stored)
 
 
