@@ -181,8 +181,9 @@ async def _read(bootstrap: str, topic: str, partitions: int) -> list[Any]:
 
 
 def read(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> list[Any]:
-    """Every record of a topic, in the order of each partition."""
-    return asyncio.run(_read(bootstrap, topic, partitions))
+    """Every record of a topic, one partition after the other, each in its order."""
+    found = asyncio.run(_read(bootstrap, topic, partitions))
+    return sorted(found, key=lambda record: (record.partition, record.offset))
 
 
 def emitted(bootstrap: str, partitions: int = PARTITIONS) -> dict[str, bytes]:
