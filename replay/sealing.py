@@ -11,8 +11,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import duckdb
 import orjson
@@ -27,7 +28,9 @@ from processor.vault.key_folder import KeyFolder, folder_of
 from processor.vault.sealed import Kind, as_text, from_text, is_sealed
 from processor.vault.tenant_keys import KeyFile
 from processor.vault.vault import Vault
-from replay.errors import KeysNotThereError
+from replay.errors import KeysNotThereError, StoreError
+
+Answer = TypeVar("Answer")
 
 KEY_FILE = "STANDFAST_KEY_FILE"
 """The environment's name of the key file; commands have an option for it."""
@@ -82,6 +85,19 @@ def seal_derived(vault: Vault, ids: tuple[str, str], data: bytes) -> str:
 
 
 # -- reading --------------------------------------------------------------------------------------
+
+
+def read_whole(vault: Vault | None, read: Callable[[], Answer]) -> Answer:
+    """What is read of a store, once more if it seems damaged: an erasure in the midst looks so.
+
+    A key that is destroyed takes rows away; what is damaged fails again. Raises StoreError.
+    """
+    try:
+        return read()
+    except StoreError:
+        if vault is None:
+            raise
+        return read()
 
 
 def _opened(vault: Vault, kind: str, tenant: str, conversation: str, stored: bytes) -> bytes | None:

@@ -31,7 +31,7 @@ from replay.errors import NotSealedError, StoreError
 from replay.known import KnownConversations
 from replay.opened import stand_for_tables
 from replay.reading import ConversationReader
-from replay.sealing import add_views, required, vault_for
+from replay.sealing import add_views, read_whole, required, vault_for
 from replay.segment_place import LocalFolder, SegmentPlace
 from replay.segments import (
     GROWING,
@@ -302,6 +302,7 @@ class SegmentStore:
         path = self._archive.path
         try:
             with self._archive.everything() as connection:
-                return ConversationReader(connection, path, tenant_id, conversation_id).at(None)
+                reader = ConversationReader(connection, path, tenant_id, conversation_id)
+                return read_whole(self.vault, lambda: reader.at(None))
         except duckdb.Error as error:
             raise StoreError(f"{path}: cannot read: {first_line(error)}") from error

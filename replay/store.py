@@ -25,7 +25,7 @@ from replay.known import KnownConversations
 from replay.memory_limit import Amount, MemoryLimit
 from replay.opened import opened
 from replay.reading import ConversationReader
-from replay.sealing import add_views, required, vault_for
+from replay.sealing import add_views, read_whole, required, vault_for
 from replay.store_file import (
     SEALED_FORMAT,
     STORE_FORMAT,
@@ -180,8 +180,12 @@ class Store:
 
         Raises StoreError if something of it was altered.
         """
-        page = sharing.pack_page(
-            self._connection, upto, after, last, is_sealed_store=self.vault is not None
+        is_sealed = self.vault is not None
+        page = read_whole(
+            self.vault,
+            lambda: sharing.pack_page(
+                self._connection, upto, after, last, is_sealed_store=is_sealed
+            ),
         )
         if self.vault is None:
             return page
@@ -286,7 +290,9 @@ class Store:
         try:
             if self._batch.has(key):
                 self.flush()
-            return self.reader(tenant_id, conversation_id).at(turn, bounds)
+            return read_whole(
+                self.vault, lambda: self.reader(tenant_id, conversation_id).at(turn, bounds)
+            )
         except StoreError:
             self.flush()  # one damaged conversation must not cost what waits of the others
             raise

@@ -28,6 +28,7 @@ from processor.vault.vault import Vault
 from replay.batch import Batch, Position, record_hash
 from replay.errors import KeysNotThereError, NotSealedError, StoreBusyError, StoreError
 from replay.reading import ConversationReader
+from replay.sealing import read_whole
 from replay.sharing import Packed, TakenIn
 from replay.store import Store
 from replay.store_file import unreadable
@@ -203,7 +204,7 @@ class LocalStore:
 
         def read(beside: duckdb.DuckDBPyConnection) -> Answer | None:
             reader = ConversationReader(beside, self.path, tenant_id, conversation_id)
-            conversation = reader.at(turn)
+            conversation = read_whole(self._vault, lambda: reader.at(turn))
             if conversation is None or conversation.is_erased:
                 return None
             try:

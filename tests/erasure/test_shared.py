@@ -23,6 +23,7 @@ from processor.vault.vault import Vault
 from replay.audit.run import audit
 from replay.batch import Batch, Position, record_hash
 from replay.errors import NotSealedError, StoreError
+from replay.reading import ConversationReader
 from replay.sealing import KEY_FILE
 from replay.sharing import Packed, TakenIn
 from replay.store import Store
@@ -222,3 +223,20 @@ def test_a_destroyed_key_stays_destroyed(tmp_path: Path) -> None:
     assert ours.is_destroyed("acme", "told")
     assert not held.has("acme/told")
     assert list(kept.every()) == []
+
+
+def test_a_key_that_is_destroyed_while_it_is_read_is_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What goes on in that moment is an erased conversation, not a store to be set aside."""
+    vault, kept = keys_for(tmp_path)
+    with Store(tmp_path / "store.duckdb", vault=vault) as store:
+        work(store, "told", 0)
+        check = ConversationReader._check_against_log
+
+        def erased_meanwhile(self: ConversationReader, conversation: Conversation) -> None:
+            kept.destroy("acme", "told")
+            check(self, conversation)
+
+        monkeypatch.setattr(ConversationReader, "_check_against_log", erased_meanwhile)
+        assert store.conversation("acme", "told") is None
