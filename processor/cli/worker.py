@@ -146,7 +146,7 @@ async def _begin(
     interpreter: Interpreter | None,
 ) -> tuple[Worker, WebServer]:
     """A worker that has joined its group, and its server; `stack` closes all it needs."""
-    tenant_keys = _tenant_keys(settings, embedded=embedded)
+    tenant_keys = _tenant_keys(settings)
     if not embedded:
         await _require_topics(settings, kafka)
     sender = await stack.enter_async_context(Sender(kafka.client_options()))
@@ -173,15 +173,15 @@ async def _begin(
     server = WebServer(settings, running.conversations, routes, running.tenants, on_lag, traces)
     web = await stack.enter_async_context(server)
     await running.start()
+    if settings.key_file is None and not embedded:
+        _log.warning("kept_in_the_clear", reason="no key file: nothing can be erased")
     _collect_less()
     return running, web
 
 
-def _tenant_keys(settings: WorkerSettings, *, embedded: bool) -> KeyFile | None:
+def _tenant_keys(settings: WorkerSettings) -> KeyFile | None:
     """The key file of the settings; one that is away is waited for. Raises BadInputError."""
     if settings.key_file is None:
-        if not embedded:
-            _log.warning("kept_in_the_clear", reason="no key file: nothing can be erased")
         return None
     keys = KeyFile(settings.key_file)
     try:
