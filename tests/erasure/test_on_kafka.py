@@ -22,7 +22,6 @@ from tests.erasure.story import (
     forget,
 )
 from tests.kafka.cluster import Kafka
-from tests.kafka.software import missing
 
 pytestmark = pytest.mark.kafka
 
@@ -30,8 +29,6 @@ pytestmark = pytest.mark.kafka
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """Everything that happens."""
-    if missing() is not None:
-        pytest.skip("Apache Kafka is not here")
     with Kafka(settings=BROKER) as cluster:
         told_here = Story(cluster, tmp_path_factory.mktemp("site"))
         begin(told_here)
