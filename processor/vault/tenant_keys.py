@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from pydantic import Field
 
 from processor.vault.errors import KeyFileError, KeysAwayError
+from processor.vault.lasting import write_whole
 from processor.vault.sealed import SECRET_BYTES, cipher_of, random_secret
 from schemas.contract import Contract
 from schemas.ids import TENANT_PATTERN
@@ -152,17 +153,17 @@ def _without_secret(invalid: Exception) -> str:
 def add_tenant_key(path: Path, tenant: str, id_: str) -> None:
     """Add a new key to a file, which is made first if need be, for its owner alone.
 
-    Raises KeyFileError and OSError.
+    The file is whole at any time. Raises KeyFileError.
     """
-    if path.exists():
-        names = _read(path, path.stat())
-        if id_ in names:
-            raise KeyFileError(f"{path}: it has a key {id_!r} already")
-    line = json.dumps(
-        {"id": id_, "tenant": tenant, "key": base64.b64encode(random_secret()).decode()}
-    )
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
-    with os.fdopen(descriptor, "ab") as file:
-        file.write(line.encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    names = _read(path, path.stat()) if path.exists() else {}
+    if id_ in names:
+        raise KeyFileError(f"{path}: it has a key {id_!r} already")
+    key = base64.b64encode(random_secret()).decode()
+    line = json.dumps({"id": id_, "tenant": tenant, "key": key}).encode()
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        before = path.read_bytes().splitlines() if names else []
+        write_whole(path, b"".join(each + b"\n" for each in (*before, line)), fresh, _PRIVATE)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -179,3 +180,21 @@ def test_temporary_files_hold_nothing_legible() -> None:
     ]
     assert sum(map(len, written)) > 4_000_000
     assert not any(CANARY.encode() in content for content in written)
+
+
+def test_a_key_file_that_cannot_be_written_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is told with the file, and costs no key that was there."""
+    path = tmp_path / "keys"
+    add_tenant_key(path, "*", "first")
+    before = path.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(KeyFileError, match=f"{path}: cannot be written: No space left"):
+        add_tenant_key(path, "*", "second")
+    assert [each.name for each in tmp_path.iterdir()] == ["keys"]
+    assert path.read_bytes() == before
