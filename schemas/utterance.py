@@ -121,7 +121,7 @@ class SetupBody(Contract):
 
     agents: Agents = ()
     variables: Variables = ()
-    observes: Observes = {}
+    observes: Observes = Field(default_factory=dict, json_schema_extra={"default": {}})
     policy: Policy | None = None
     """The conversation's own; null leaves it with its tenant's."""
 
@@ -165,7 +165,7 @@ class Utterance(Contract):
     claims: Annotated[tuple[CandidateClaim, ...], Field(max_length=REFERENCES_MAX)] | None = None
     metadata: Annotated[
         dict[Annotated[str, Field(max_length=128)], MetadataValue], Field(max_length=64)
-    ] = {}
+    ] = Field(default_factory=dict, json_schema_extra={"default": {}})  # sharing one copies it deep
     setup: SetupBody | None = None
     agents: Agents | None = None
     variables: Variables | None = None

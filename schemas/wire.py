@@ -92,7 +92,7 @@ def decode_contract(contract: type[AnyContract], written: bytes) -> AnyContract:
         read = contract.model_validate_json(written)
     except ValidationError as invalid:
         raise _wire_error(invalid, written) from invalid
-    json.loads(written.decode(), object_pairs_hook=_refuse_repeated_names)
+    _REFUSING_REPEATS.decode(written.decode())
     return read
 
 
@@ -161,11 +161,16 @@ def decode_json(stored: bytes) -> JsonValue:
 
 def _refuse_repeated_names(fields: list[tuple[str, object]]) -> None:
     """An object that says one thing twice says two things; readers of JSON keep one silently."""
+    if len(dict(fields)) == len(fields):
+        return
     seen: set[str] = set()
     for name, _ in fields:
         if name in seen:
             raise WireError(name, "stands twice in one object")
         seen.add(name)
+
+
+_REFUSING_REPEATS = json.JSONDecoder(object_pairs_hook=_refuse_repeated_names)
 
 
 def _fields(value: object) -> dict[str, Any]:
@@ -187,7 +192,10 @@ def _learn(contract: type) -> dict[str, object]:
     """Look a contract up in a table of ours: asking pydantic takes as long as all the writing."""
     if not issubclass(contract, BaseModel):
         raise TypeError(f"{contract.__name__} has no canonical bytes")
-    silent: dict[str, object] = {n: field.default for n, field in contract.model_fields.items()}
+    silent: dict[str, object] = {
+        name: field.get_default(call_default_factory=True, validated_data={})
+        for name, field in contract.model_fields.items()
+    }
     _SILENT_VALUES[contract] = silent
     return silent
 

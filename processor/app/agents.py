@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import faust
 
@@ -22,12 +23,23 @@ from processor.app.interpret import DeadLetterClass, Unusable
 from processor.app.interpret_agent import InterpretAgent
 from processor.app.kafka_log import KafkaLog
 from processor.app.logs import EventLines
-from processor.app.messages import UTTERANCES, Delivered, derived_messages
+from processor.app.messages import UTTERANCES, Delivered, Outgoing, derived_messages
 from processor.app.progress import EpochEnded
 from processor.app.reduce_agent import Folded, PartitionStopped, ReduceAgent, stopped_by
+from processor.app.sender import Begun
 from processor.app.settings import WorkerSettings
 from processor.app.turn_line import said, turn_line
 from replay.errors import StoreError
+
+
+@final
+class _Emission(NamedTuple):
+    """An event that was folded; `delivered_at` is when its utterance came here, if it did."""
+
+    folded: Folded
+    message: Delivered
+    delivered_at: float | None
+    done: Callable[[], None]
 
 
 @final
@@ -50,6 +62,7 @@ class Agents:
     on_stopped: Callable[[PartitionStopped], None]
     on_failure: Callable[[BaseException], None]
     lines: EventLines = field(default_factory=lambda: EventLines(__name__))
+    _waiting: dict[int, list[_Emission]] = field(default_factory=dict)
 
     def _take_in(self, message: Delivered, event: faust.Event) -> Callable[[], None] | None:
         is_stopped = self.assignment.is_stopped(message.partition)
@@ -97,29 +110,38 @@ class Agents:
         if folded is None:
             done()
             return
-        self.in_background(self._emit(folded, message, self._delivered_at(folded), done))
+        waiting = self._waiting.setdefault(message.partition, [])
+        waiting.append(_Emission(folded, message, self._delivered_at(folded), done))
+        if len(waiting) == 1:
+            self.in_background(self._emit(message.partition))
 
-    async def _emit(
-        self,
-        folded: Folded,
-        message: Delivered,
-        delivered_at: float | None,
-        done: Callable[[], None],
-    ) -> None:
-        with self.log.tracing.span("emit", message):
-            outgoing = derived_messages(
-                folded.derived,
-                folded.event.at,
-                message.partition,
-                self.settings.alert_tenants,
-                self.log.tracing.carried(),
-            )
-            for too_large in await self.log.sender.send_all(outgoing):
-                letter = Unusable(DeadLetterClass.TOO_LONG, "", f"{too_large.topic}: too long")
-                derived = Delivered(*too_large[:2], message.offset, too_large.key, too_large.value)
-                await self.log.write(derived, letter, 0)
-        self._tell(folded, message, delivered_at)
-        done()
+    async def _emit(self, partition: int) -> None:
+        """Emit what was folded in one turn of the event loop: this begins in the next."""
+        emissions = self._waiting.pop(partition)
+        with ExitStack() as spans:
+            sent = [(each, await self._begin(each, spans)) for each in emissions]
+            for emission, begun in sent:
+                for too_large in await self.log.sender.confirmed_all(begun):
+                    await self._bury(too_large, emission.message)
+                self._tell(emission)
+                emission.done()
+
+    async def _begin(self, emission: _Emission, spans: ExitStack) -> Begun:
+        folded, message = emission.folded, emission.message
+        spans.enter_context(self.log.tracing.span("emit", message))
+        outgoing = derived_messages(
+            folded.derived,
+            folded.event.at,
+            message.partition,
+            self.settings.alert_tenants,
+            self.log.tracing.carried(),
+        )
+        return await self.log.sender.begin_all(outgoing)
+
+    async def _bury(self, too_large: Outgoing, source: Delivered) -> None:
+        letter = Unusable(DeadLetterClass.TOO_LONG, "", f"{too_large.topic}: too long")
+        derived = Delivered(*too_large[:2], source.offset, too_large.key, too_large.value)
+        await self.log.write(derived, letter, 0)
 
     def _delivered_at(self, folded: Folded) -> float | None:
         """When the utterance of an event that was just folded came here, if it did."""
@@ -129,8 +151,9 @@ class Agents:
         age = self.intake.age_s((UTTERANCES, told.partition), told.offset)
         return None if age is None else time.monotonic() - age
 
-    def _tell(self, folded: Folded, message: Delivered, delivered_at: float | None) -> None:
+    def _tell(self, emission: _Emission) -> None:
         """Count an event that is done with, and write its line."""
+        folded, message, delivered_at, _ = emission
         seconds = None if delivered_at is None else time.monotonic() - delivered_at
         self.log.metrics.emitted(folded, seconds)
         line = turn_line(folded, message, seconds)

@@ -37,8 +37,8 @@ class EventLines:
             return
         if not self._lines:
             asyncio.get_running_loop().call_soon(self._flush)
-        now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        line = {**fields, "event": event, "level": "info", "logger": self._name, "timestamp": now}
+        line = {**fields, "event": event, "level": "info", "logger": self._name}
+        line["timestamp"] = datetime.now(UTC)
         self._lines.append(_as_bytes(line) + b"\n")
 
     def _flush(self) -> None:
@@ -80,7 +80,7 @@ def configure_logs(level: int = logging.INFO) -> None:
 
 
 def _as_bytes(value: object, **_: object) -> bytes:
-    return orjson.dumps(value, default=str)
+    return orjson.dumps(value, default=str, option=orjson.OPT_UTC_Z)
 
 
 def _as_text(value: object, **_: object) -> str:

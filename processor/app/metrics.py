@@ -137,6 +137,8 @@ class Metrics:
         )
         for each in DeadLetterClass:  # an increase from nothing to one is none for Prometheus
             self._letters.labels(each.value)
+        for direction in ("in", "out"):
+            self._tokens.labels(direction)
 
     def emitted(self, folded: Folded, seconds: float | None) -> None:
         """An event was folded and everything derived from it is on its topics."""
@@ -144,10 +146,12 @@ class Metrics:
             return
         self._of(self._folded, folded.event.type).inc()
         provenance = folded.event.provenance
-        self._calls.inc(provenance.attempts)
-        self._of(self._tokens, "in").inc(provenance.tokens_in)
-        self._of(self._tokens, "out").inc(provenance.tokens_out)
-        self._rejected.inc(len(provenance.rejections))
+        if provenance.attempts:
+            self._calls.inc(provenance.attempts)
+            self._of(self._tokens, "in").inc(provenance.tokens_in)
+            self._of(self._tokens, "out").inc(provenance.tokens_out)
+        if provenance.rejections:
+            self._rejected.inc(len(provenance.rejections))
         if seconds is not None:
             self._seconds.observe(seconds)
         tenant = folded.event.tenant_id
@@ -156,7 +160,8 @@ class Metrics:
             self._of(self._derived, event.TYPE).inc()
             match event:
                 case TurnEvent():
-                    self._rejected.inc(len(event.rejections))
+                    if event.rejections:
+                        self._rejected.inc(len(event.rejections))
                 case VerdictEvent():
                     self._of(self._verdicts, event.outcome.value).inc()
                     self._tenant_verdicts.labels(tenant, event.outcome.value).inc()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import structlog
 from aiokafka import AIOKafkaProducer
@@ -43,10 +43,23 @@ def _limit(topic: str) -> int:
     return min(_LIMITS.get(topic.partition(".")[0], REQUEST_BYTES_MAX), REQUEST_BYTES_MAX)
 
 
-def _size(message: Outgoing) -> int:
-    """At most what the message takes on the broker, with its batch."""
-    headers = sum(len(name) + len(value) + 10 for name, value in message.headers)
-    return len(message.key) + len(message.value or b"") + headers + _OVERHEAD_BYTES
+def _check_size(message: Outgoing) -> None:
+    """Raise MessageTooLarge for what, with its batch, is more than the topic takes."""
+    size = len(message.key) + len(message.value or b"") + _OVERHEAD_BYTES
+    limit = _limit(message.topic)
+    if 2 * size < limit:  # no headers of ours are that long
+        return
+    size += sum(len(name) + len(value) + 10 for name, value in message.headers)
+    if size > limit:
+        raise MessageTooLarge(f"{size:,} bytes for the topic {message.topic}")
+
+
+@final
+class Begun(NamedTuple):
+    """Messages that were begun together, and those among them that are too large to be sent."""
+
+    sendings: list[tuple[Outgoing, Sending]]
+    too_large: list[Outgoing]
 
 
 @final
@@ -77,16 +90,20 @@ class Sender:
         """Send a message; its offset, once the broker has it. Raises MessageTooLarge."""
         return await self.confirmed(message, await self.begin(message))
 
-    async def send_all(self, messages: Sequence[Outgoing]) -> list[Outgoing]:
-        """Send messages together; those that their topics do not take, when the rest is there."""
-        too_large: list[Outgoing] = []
-        begun: list[tuple[Outgoing, Sending]] = []
+    async def begin_all(self, messages: Sequence[Outgoing]) -> Begun:
+        """Take messages into the next batch together."""
+        begun = Begun([], [])
         for message in messages:
             try:
-                begun.append((message, await self.begin(message)))
+                begun.sendings.append((message, await self.begin(message)))
             except MessageTooLarge:
-                too_large.append(message)
-        for message, sending in begun:
+                begun.too_large.append(message)
+        return begun
+
+    async def confirmed_all(self, begun: Begun) -> list[Outgoing]:
+        """Those that their topics do not take, once the broker has the others."""
+        too_large = begun.too_large
+        for message, sending in begun.sendings:
             try:
                 await self.confirmed(message, sending)
             except MessageTooLarge:
@@ -95,9 +112,7 @@ class Sender:
 
     async def begin(self, message: Outgoing) -> Sending:
         """Take a message into the next batch, in the order of calls. Raises MessageTooLarge."""
-        size = _size(message)
-        if size > _limit(message.topic):
-            raise MessageTooLarge(f"{size:,} bytes for the topic {message.topic}")
+        _check_size(message)
         while True:
             try:
                 sending: Sending = await self._producer.send(

@@ -98,7 +98,8 @@ def _must_bring_policy(conversation: Conversation, event: LogEvent, wanted: Poli
         isinstance(event, ConversationSetUp) and event.setup.policy is not None
     )
     in_force = state.tenant_policy or DEFAULT_POLICY
-    return event.rules_version >= RULES_V3 and not has_its_own and wanted != in_force
+    is_another = wanted is not in_force and wanted != in_force  # most are the same object
+    return event.rules_version >= RULES_V3 and not has_its_own and is_another
 
 
 def _must_bring_supersession(event: LogEvent, wanted: Supersession) -> bool:

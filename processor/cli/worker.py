@@ -51,6 +51,8 @@ _log = structlog.get_logger(__name__)
 CLOSE_SECONDS_MAX = 10.0
 GARBAGE_YOUNG = 20_000
 """After how many more new objects than freed ones the interpreter looks for garbage in cycles."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread goes on while another wants to."""
 RESTART_SECONDS_MAX = 60.0
 """How long a broker that does not answer properly is waited for at the start."""
 
@@ -175,7 +177,7 @@ async def _begin(
     await running.start()
     if settings.key_file is None and not embedded:
         _log.warning("kept_in_the_clear", reason="no key file: nothing can be erased")
-    _collect_less()
+    _tune_interpreter()
     return running, web
 
 
@@ -193,11 +195,15 @@ def _tenant_keys(settings: WorkerSettings) -> KeyFile | None:
     return keys
 
 
-def _collect_less() -> None:
-    """Look for garbage in cycles less often: what is worked on lives long, and has few of them."""
+def _tune_interpreter() -> None:
+    """Look for garbage in cycles less often: what is worked on lives long, and has few of them.
+
+    And let the event loop have its turn sooner when the store's thread or the consumer's works.
+    """
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_YOUNG, *gc.get_threshold()[1:])
+    sys.setswitchinterval(SWITCH_SECONDS)
 
 
 async def _require_topics(settings: WorkerSettings, kafka: KafkaSettings) -> None:

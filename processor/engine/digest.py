@@ -25,6 +25,7 @@ from processor.engine.hash_tree import EMPTY_LEAF, HashTree, plain_root
 from processor.engine.record import Record
 from processor.engine.state import Problem, State
 from processor.engine.transition import Change, Part, Transition
+from schemas.policy import Policy
 from schemas.wire import canonical_content
 
 GENESIS = sha256(b"standfast.genesis.v1").hexdigest()
@@ -47,9 +48,12 @@ class StateDigest:
         self._awareness_places: dict[str, int] = {}
         self._stale_records: list[Record] = []
         self._stale: list[tuple[Part, str | int]] = []
+        self._digest: str | None = None  # unless something is stale, or the policy is another
+        self._tenant_policy: Policy | None = None
 
     def absorb(self, transition: Transition, turn: int) -> None:
         """Remember what a transition that is kept has touched."""
+        self._digest = None
         self._stale_records += transition.born
         self._stale_records += transition.touched_records
         self._stale += transition.touched
@@ -58,6 +62,7 @@ class StateDigest:
 
     def absorb_all(self, state: State) -> None:
         """Remember that everything is new, as after loading a snapshot."""
+        self._digest = None
         self._stale_records = list(state.records.values())
         self._stale = [
             *((Part.PROBLEM, problem) for problem in state.problems),
@@ -68,6 +73,8 @@ class StateDigest:
 
     def hexdigest(self, state: State) -> str:
         """The digest of the state in lower-case hexadecimal; costs what was touched since."""
+        if self._digest is not None and self._tenant_policy is state.tenant_policy:
+            return self._digest
         for record in dict.fromkeys(self._stale_records):
             self._refresh_record(record)
         for part, touched in dict.fromkeys(self._stale):
@@ -81,7 +88,9 @@ class StateDigest:
             self._updates,
             self._awareness,
         )
-        return _combine([tree.root() for tree in sections], state)
+        self._digest = _combine([tree.root() for tree in sections], state)
+        self._tenant_policy = state.tenant_policy
+        return self._digest
 
     def _refresh_record(self, record: Record) -> None:
         entries = self._record_entries

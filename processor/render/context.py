@@ -108,6 +108,8 @@ def _introduced(state: State, outcome: TurnOutcome) -> Iterable[str]:
 
 def _in_dispute(state: State, turn: int) -> Iterable[str]:
     """The sides of the disputes that the turn opened and did not settle itself."""
+    if not state.disputes:
+        return
     opened = takewhile(lambda dispute: dispute.opened_turn == turn, reversed(state.disputes))
     sides = {id_ for dispute in opened if dispute.cleared_turn is None for id_ in dispute.sides()}
     if sides:

@@ -22,7 +22,7 @@ def test_what_is_too_large_is_given_back_when_the_rest_is_sent(empty_kafka: Kafk
         sizes = (10, LIMIT, LIMIT - 300, 20)
         messages = [Outgoing("verdicts", 0, b"k", b"x" * size, ()) for size in sizes]
         async with Sender({"bootstrap_servers": empty_kafka.bootstrap}) as sender:
-            given_back = await sender.send_all(messages)
+            given_back = await sender.confirmed_all(await sender.begin_all(messages))
         there = await read(empty_kafka.bootstrap, "verdicts", 3)
         assert [len(each) for each in there] == [10, LIMIT - 300, 20]
         return given_back
