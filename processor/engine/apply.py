@@ -12,7 +12,6 @@ from typing import assert_never
 from processor.engine.formulas import formula_of
 from processor.engine.impact import measure_impact
 from processor.engine.record import (
-    NO_RECORDS,
     Happening,
     LinkKind,
     Record,
@@ -132,7 +131,7 @@ def _expand_awareness(run: Run, operation: ExpandAwareness, cause: Cause) -> Non
     by = None
     if operation.record is not None:
         claim = operation.claim or operation.proposition
-        by = _introduce(run, cause, operation.record, claim, RecordKind.PREMISE, NO_RECORDS).id
+        by = _introduce(run, cause, operation.record, claim, RecordKind.PREMISE, ()).id
     if operation.reclassifies is not None:
         reclassified = run.state.records[operation.reclassifies]
         run.transition.note(
@@ -149,14 +148,14 @@ def _resolve(run: Run, operation: Resolve, cause: Cause) -> None:
     for subsumed in operation.subsumes:
         run.transition.add_link(run.state.records[subsumed], target, LinkKind.SUBSUMPTION, cause)
     decision = operation.decision
-    own = [] if decision is None else _supports(run, decision.premises, cause)
+    own = () if decision is None else _supports(run, decision.premises, cause)
     premises = _supports(run, operation.premises, cause)
     if decision is None:
         answer = target
         for premise in premises:
             run.transition.add_link(target, premise, LinkKind.PREMISE, cause)
     else:
-        supports = list(dict.fromkeys([target, *premises, *own]))
+        supports = tuple(dict.fromkeys([target, *premises, *own]))
         answer = _introduce(
             run,
             cause,
@@ -212,18 +211,12 @@ def _introduce_inline(run: Run, inline: InlineRecord, kind: RecordKind, cause: C
     )
 
 
-def _supports(run: Run, references: Sequence[Reference], cause: Cause) -> list[Record]:
+def _supports(run: Run, references: Sequence[Reference], cause: Cause) -> tuple[Record, ...]:
     """The cited records in order, each once; inline ones become premise records."""
     if not references:
-        return NO_RECORDS
-    records = run.state.records
-    cited = [
-        records[reference]
-        if isinstance(reference, str)
-        else _introduce_inline(run, reference, RecordKind.PREMISE, cause)
-        for reference in references
-    ]
-    return cited if len(cited) == 1 else list(dict.fromkeys(cited))
+        return ()
+    cited = [_cited(run, reference, RecordKind.PREMISE, cause) for reference in references]
+    return tuple(cited if len(cited) == 1 else dict.fromkeys(cited))
 
 
 def _introduce(
@@ -232,7 +225,7 @@ def _introduce(
     id_: str,
     claim: str,
     kind: RecordKind,
-    supports: list[Record],
+    supports: tuple[Record, ...],
     formula: FormulaInput | None = None,
     atoms: tuple[Atom, ...] = (),
     answers: tuple[str, ...] = (),

@@ -23,7 +23,7 @@ def record_introduction(record: Record) -> list[object]:
         None if record.formula is None else to_wire(record.formula),
         record.atoms,
         record.answers,
-        [support.id for support in record.supports[: record.premise_count]],
+        [premise.id for premise in record.premises()],
     ]
     return introduction if record.role is None else [*introduction, record.role]
 

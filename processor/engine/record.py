@@ -7,6 +7,7 @@ The other fields repeat that in a form that makes a verdict one lookup.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, final
 
@@ -69,9 +70,8 @@ class Record:
 
     `position` counts the records introduced before it; `op` is the operation that introduced it;
     `answers` are the problems it was put forward for; `role` is the one in which it was said, None
-    under rules without policies. The first `premise_count` of its `supports`
-    were cited when it was made. `dependents` are the records that rest on it, `corroborated` those
-    of them that do so by support only.
+    under rules without policies. The first of its `supports` are its `premises`. `dependents` are
+    the records that rest on it, `corroborated` those of them that do so by support only.
 
     Two records with equal claims are two records. Only a `Transition` changes one.
     """
@@ -91,7 +91,6 @@ class Record:
         "kind",
         "op",
         "position",
-        "premise_count",
         "role",
         "speaker",
         "standing",
@@ -112,7 +111,7 @@ class Record:
         formula: Formula | None,
         atoms: tuple[Atom, ...],
         answers: tuple[str, ...],
-        supports: list[Record],
+        supports: tuple[Record, ...],
         position: int,
         role: str | None,
     ) -> None:
@@ -128,10 +127,9 @@ class Record:
         self.answers = answers
         self.position = position
         self.role = role
-        self.premise_count = len(supports)
         self.trail: list[TrailEntry] = _NO_TRAIL
         # Below: told by the above, kept for speed.
-        self.supports = supports or NO_RECORDS
+        self.supports: tuple[Record, ...] | list[Record] = supports  # a list once it grows
         self.dependents: list[Record] = NO_RECORDS
         self.corroborated: tuple[Record, ...] = ()
         self.standing = Standing.ACTIVE
@@ -144,15 +142,17 @@ class Record:
 
     def add_support(self, support: Record, *, corroborates: bool) -> None:
         """Let this record rest on another one, on both sides of the link."""
-        if self.supports is NO_RECORDS:
-            self.supports = []
-        self.supports.append(support)
+        if isinstance(self.supports, tuple):
+            self.supports = [*self.supports, support]
+        else:
+            self.supports.append(support)
         support.add_dependent(self)
         if corroborates:
             support.corroborated += (self,)
 
     def drop_support(self, *, corroborates: bool) -> None:
         """Take back the support that was added last."""
+        assert isinstance(self.supports, list), "it was made when the support was added"
         support = self.supports.pop()
         support.dependents.pop()
         if corroborates:
@@ -182,9 +182,15 @@ class Record:
         """Whether somebody may act on it: a decision record, or a record that was resolved."""
         return self.kind is RecordKind.DECISION or self.standing is Standing.RESOLVED
 
+    def premises(self) -> Sequence[Record]:
+        """What it was made to rest on; links that came later stand in its trail."""
+        if isinstance(self.supports, tuple):
+            return self.supports
+        return self.supports[: len(self.supports) - len(self.happened(Happening.LINKED))]
+
     def links(self) -> tuple[tuple[Record, LinkKind], ...]:
         """The support links in the order they were made, each supporting record once."""
-        kinds = [LinkKind.PREMISE] * self.premise_count
+        kinds = [LinkKind.PREMISE] * len(self.premises())
         for entry in self.happened(Happening.LINKED):
             assert entry.value is not None
             kinds.append(LinkKind(entry.value))

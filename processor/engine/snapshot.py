@@ -197,7 +197,7 @@ def _load_policy(stored: Any) -> Policy | None:
 def _load_record(state: State, stored: list[Any]) -> None:
     id_, claim, kind, op, speaker, turn, audience, formula, atoms, answers, premises = stored[:11]
     role = stored[11] if len(stored) > _WITHOUT_ROLE else None
-    supports = [state.records[premise] for premise in premises]
+    supports = tuple([state.records[premise] for premise in premises])
     record = Record(  # by position: names would double what it costs
         id_,
         claim,

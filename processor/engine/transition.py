@@ -107,7 +107,7 @@ class Transition:
         introduced.append(record)
         for support in record.supports:
             support.add_dependent(record)
-        state.link_count += record.premise_count
+        state.link_count += len(record.supports)
         self.born.append(record)
         if record.atoms:
             self.brings_atoms = True
@@ -274,7 +274,7 @@ class Transition:
             del state.introduced[record.speaker]
         for support in reversed(record.supports):
             support.dependents.pop()
-        state.link_count -= record.premise_count
+        state.link_count -= len(record.supports)
 
     def _remove_link(self, link: tuple[Record, bool]) -> None:
         record, corroborates = link

@@ -117,7 +117,7 @@ def _written(
 
 
 def _record_line(record: Record) -> str:
-    premises = [support.id for support in record.supports[: record.premise_count]]
+    premises = [premise.id for premise in record.premises()]
     rests = f" <- {named(premises)}" if premises else ""
     return f"{record.id} {record.kind}, {record.speaker}: {_shown(record.claim)}{rests}"
 

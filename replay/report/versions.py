@@ -44,7 +44,7 @@ class DatedLink(NamedTuple):
 
 def dated_links(record: Record) -> list[DatedLink]:
     """The support links of a record in the order they were made."""
-    turns = [record.turn] * record.premise_count
+    turns = [record.turn] * len(record.premises())
     turns += [entry.turn for entry in record.happened(Happening.LINKED)]
     return [
         DatedLink(support, kind, turn)
