@@ -23,7 +23,8 @@ MODEL := $(MODEL_VENV)/.installed
 EMBEDDINGS := build/embeddings
 ARGS ?=
 # Two cores keep three processes busy, because tests wait for brokers; each has a broker of its own.
-IN_PARALLEL := -n 3 --maxschedchunk 4
+# Tests of one group run in one process: what they share takes long to make.
+IN_PARALLEL := -n 3 --dist loadgroup
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka browser tools hooks test test-full test-model embeddings bench \

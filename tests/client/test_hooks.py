@@ -19,6 +19,8 @@ from tests.pipeline.workers import make_topics, say
 from tests.waiting import wait_until
 from tests.web.fake import observe, statement, write_tokens
 
+pytestmark = pytest.mark.xdist_group("client_hooks")
+
 STANDS, FELL = "The pool is full.", "Retries fill the pool."
 PROGRAMS = sorted(path.stem for path in EXAMPLES.glob("*_*.py"))
 

@@ -22,6 +22,8 @@ from tests.project.sources import ROOT
 from tests.waiting import wait_until
 from tests.web.fake import observe, statement
 
+pytestmark = pytest.mark.xdist_group("client_worker")
+
 ADDRESS = "http://127.0.0.1:8080"
 
 

@@ -26,6 +26,8 @@ from tests.deploy.software import DEPLOY, ROOT, python_tool, ran
 from tests.kafka.cluster import free_ports
 from tests.project.sources import pyproject
 
+pytestmark = pytest.mark.xdist_group("deploy_image")
+
 DOCKERFILE = DEPLOY / "Dockerfile"
 START_SECONDS_MAX = 120
 

@@ -23,7 +23,7 @@ from tests.erasure.story import (
 )
 from tests.kafka.cluster import Kafka
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.xdist_group("erasure_on_kafka")]
 
 
 @pytest.fixture(scope="module")

@@ -36,6 +36,8 @@ from tests.kafka.software import ROOT
 from tests.pipeline.workers import PARTITIONS, make_topics, say
 from tests.web.fake import AT, observe, statement
 
+pytestmark = pytest.mark.xdist_group("faults_gate")
+
 OLD, EXPIRED = new_token("acme", (Scope.CHECK, Scope.READ), timedelta(days=-1))
 
 

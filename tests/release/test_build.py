@@ -15,6 +15,8 @@ import pytest
 from tests.project.sources import ROOT
 from tests.release.commands import release
 
+pytestmark = pytest.mark.xdist_group("release_build")
+
 EPOCH = "1700000000"
 OURS = ("schemas", "processor", "replay", "deploy", "helm", "tests", ".ci")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "Makefile", "CHANGELOG.md", ".gitignore")

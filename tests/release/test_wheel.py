@@ -16,6 +16,8 @@ from processor.scenarios import scenario_bytes
 from tests.project.sources import ROOT
 from tests.release.commands import release
 
+pytestmark = pytest.mark.xdist_group("release_wheel")
+
 SECONDS_MAX = 600
 DEPLOY = ROOT / "deploy"
 

@@ -18,6 +18,8 @@ from tests.app.test_one_process import run, statement
 from tests.replay.test_store import standfast
 from tests.web.pages import Server, served
 
+pytestmark = pytest.mark.xdist_group("web_pages")
+
 API = "/v1/tenants/acme/conversations"
 _ADDRESSES = ("/", "/tenants/acme", "/tenants/acme/conversations/c1", API, f"{API}/c1/report")
 

@@ -19,6 +19,8 @@ from schemas.evidence import MemoryClass
 from tests.kafka.software import ROOT
 from tests.web.fake import HERE, Client, FakeConversations, observe, run, serving, statement
 
+pytestmark = pytest.mark.xdist_group("web_views")
+
 INCIDENT = "/v1/tenants/default/conversations/incident"
 COMMAND = (sys.executable, "-m", "processor.cli")
 
