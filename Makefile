@@ -26,6 +26,13 @@ ARGS ?=
 # Tests of one group run in one process: what they share takes long to make.
 IN_PARALLEL := -n 3 --dist loadgroup
 
+# An environment apart, in the folder of the target, from a lock.
+define environment
+	"$(PYTHON)" -m venv --clear --without-pip $(dir $@)
+	$(BIN)/uv pip install --quiet --python $(dir $@) --require-hashes --no-deps $(1)
+	@touch $@
+endef
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo kafka browser tools hooks test test-full test-model embeddings bench \
 	lint lock schemas chart dist verify audit fuzz clean
@@ -71,9 +78,7 @@ hooks: $(HOOKS) ## install the frameworks that the client's hooks are tested wit
 
 # Some seventy packages, which nothing else needs, from a lock of their own.
 $(HOOKS): deploy/hooks.lock | setup
-	"$(PYTHON)" -m venv --clear $(HOOKS_VENV)
-	$(BIN)/uv pip install --quiet --python $(HOOKS_VENV) --require-hashes --no-deps -r $<
-	@touch $@
+	$(call environment,-r $<)
 
 test: setup kafka browser tools hooks ## run the tests; the end of the output says what was left out and why
 	$(BIN)/python -m pytest $(IN_PARALLEL) $(if $(ARGS),$(ARGS),--cov)
@@ -83,11 +88,9 @@ test-full: setup kafka browser tools hooks ## the same with long tests and many 
 
 # A small model on this machine, whose packages are apart and whose server takes minutes to build;
 # or any other: OPENAI_BASE_URL, OPENAI_API_KEY and STANDFAST_INTERPRETER_MODEL.
+$(MODEL): export CMAKE_ARGS = -DLLAVA_BUILD=OFF
 $(MODEL): deploy/model.lock | setup
-	"$(PYTHON)" -m venv --clear $(MODEL_VENV)
-	CMAKE_ARGS=-DLLAVA_BUILD=OFF $(BIN)/uv pip install --quiet --python $(MODEL_VENV) \
-		--require-hashes --no-deps --build-constraints $< -r $<
-	@touch $@
+	$(call environment,--build-constraints $< -r $<)
 
 test-model: setup $(if $(OPENAI_BASE_URL)$(OPENAI_API_KEY),,$(MODEL)) ## 50 turns through a model
 	$(BIN)/python -m tests.model.fifty_turns
@@ -132,15 +135,10 @@ lock: ## resolve the dependencies again; make lock ARGS=--upgrade takes newer on
 
 # What the wheel runs on, and nothing else: licences and the list of parts are read from here.
 $(RUNTIME): deploy/runtime.lock deploy/build.lock | setup
-	"$(PYTHON)" -m venv --clear --without-pip $(RUNTIME_VENV)
-	$(BIN)/uv pip install --quiet --python $(RUNTIME_VENV) --require-hashes --no-deps \
-		--build-constraints deploy/build.lock -r $<
-	@touch $@
+	$(call environment,--build-constraints deploy/build.lock -r $<)
 
 $(AUDIT): deploy/audit.lock | setup
-	"$(PYTHON)" -m venv --clear $(AUDIT_VENV)
-	$(BIN)/uv pip install --quiet --python $(AUDIT_VENV) --require-hashes --no-deps -r $<
-	@touch $@
+	$(call environment,-r $<)
 
 dist: setup $(RUNTIME) $(AUDIT) ## wheels, sources, licences, parts and checksums; KEY=FILE signs
 	rm -rf $(DIST)
