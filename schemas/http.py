@@ -169,6 +169,22 @@ class AlertsAnswer(Contract):
     is_whole: bool
 
 
+class NoQuery(Contract):
+    """Nothing: a parameter would have no effect."""
+
+
+class ErasedAnswer(Contract):
+    """The conversation is erased, and its id closed for ever.
+
+    `in_the_clear`: how many of its events stand in the log as they were said, from before there was
+    a key file. Nothing erases those.
+    """
+
+    tenant_id: TenantId
+    conversation_id: ConversationId
+    in_the_clear: Count
+
+
 class CheckAnswer(Contract):
     """The verdicts on a draft, as on the topic, and the worst of their outcomes.
 

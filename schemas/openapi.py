@@ -16,6 +16,7 @@ from schemas.http import (
     CheckAnswer,
     CheckRequest,
     ContextQuery,
+    ErasedAnswer,
     Liveness,
     MemoryQuery,
     ProblemDetails,
@@ -39,6 +40,11 @@ _PROBLEMS = {
     "500": "The request failed.",
     "503": "A rebalance, a recovery, or too many requests; Retry-After says when to come again.",
 }
+_ERASE_PROBLEMS = {
+    **_PROBLEMS,
+    "409": "There is no key file, so nothing that was said can be erased.",
+    "503": f"{_PROBLEMS['503'].partition(';')[0]}, or the keys are away; ask again.",
+}
 _CHECK_PROBLEMS = {
     **_PROBLEMS,
     "409": "The candidate_id was used before with other content.",
@@ -53,11 +59,12 @@ def openapi_document() -> JsonObject:
         "info": {
             "title": "Standfast gate",
             "version": CONTRACTS_VERSION,
-            "summary": "Checks drafts, and shows conversations as of any turn.",
+            "summary": "Checks drafts, shows conversations as of any turn, and erases them.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "security": [{"token": []}],
         "paths": {
+            _CONVERSATION: {"parameters": _conversation(), "delete": _erase()},
             f"{_CONVERSATION}/check": {"parameters": _conversation(), "post": _check()},
             **{
                 f"{_CONVERSATION}{path}": {
@@ -113,6 +120,19 @@ def _check() -> JsonObject:
             "200": _json("The verdicts, or `pending`.", _refer(CheckAnswer)),
             **_problems(_CHECK_PROBLEMS),
         },
+    }
+
+
+def _erase() -> JsonObject:
+    told = (
+        "It is erased: its keys are destroyed. What topics hold in the clear goes with their "
+        "retention, what an archive holds once that follows them. Asked again, the answer is the "
+        "same, and what was cut short is completed."
+    )
+    return {
+        "operationId": "erase",
+        "summary": "Erase the conversation, and close its id for ever.",
+        "responses": {"200": _json(told, _refer(ErasedAnswer)), **_problems(_ERASE_PROBLEMS)},
     }
 
 
@@ -198,6 +218,7 @@ def _schemas() -> JsonObject:
             (CheckRequest, "validation"),
             (CheckAnswer, "serialization"),
             (AlertsAnswer, "serialization"),
+            (ErasedAnswer, "serialization"),
             (ProblemDetails, "serialization"),
             (Liveness, "serialization"),
             (Readiness, "serialization"),

@@ -8,6 +8,7 @@ tools that check image and chart, and the client's frameworks must be there.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +139,7 @@ def _missing() -> dict[str, str | None]:
         "browser": browser_is_missing(),
         "deploy": tools_are_missing(),
         "hooks": hooks_are_missing(),
+        "openssl": None if shutil.which("openssl") else "there is no openssl on the PATH",
     }
 
 

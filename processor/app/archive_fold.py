@@ -16,11 +16,12 @@ from processor.app.reduce_agent import (
     PartitionStopped,
     newer_at,
     read_log_event,
+    sealed_without_its_key,
     sealed_without_keys,
 )
 from processor.evidence.fold import RefusalReason, Refused
 from processor.render.reduce import reduce
-from processor.vault.errors import KeyDestroyedError, SealedBytesError
+from processor.vault.errors import DataKeyNotThereError, KeyDestroyedError, SealedBytesError
 from processor.vault.sealed import Kind, is_sealed
 from replay.archive import Archive
 from replay.archive_batch import PAGE_MESSAGES, ArchivedMessage, conversation_of
@@ -130,4 +131,6 @@ class ArchiveFold:
             )
         except (KeyDestroyedError, SealedBytesError):
             return None
+        except DataKeyNotThereError as missing:
+            raise sealed_without_its_key(message, missing) from missing
         return message._replace(value=opened)

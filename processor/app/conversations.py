@@ -12,9 +12,11 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, final
 
 from processor.app.dispatcher import Dispatcher, Lane
+from processor.app.erasure import Erased
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.interpret import Unusable
 from processor.app.interpret_agent import InterpretAgent
@@ -23,6 +25,7 @@ from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import Folded
 from processor.app.setting_kinds import origin_of
 from processor.app.tracing import Tracing
+from processor.app.worker_erasure import KeptInTheClear, WorkerErasure
 from processor.app.worker_keys import WorkerKeys
 from processor.engine.conversation import Conversation
 from processor.interpreter.port import Interpreted
@@ -95,6 +98,12 @@ class Conversations(Protocol):
     def read(self, owner: Ours, utterance: Utterance) -> asyncio.Future[Interpreted | None]:
         """What the interpreter makes of it, in its turn; cancelled, it is not asked any more."""
 
+    async def erase(self, owner: Ours, tenant_id: str, conversation_id: str) -> Erased | None:
+        """Erase the conversation, or complete that; None if nothing is known of it.
+
+        Raises KeptInTheClear, KeysAwayError, and BrokerError.
+        """
+
     def readiness(self) -> Readiness:
         """Whether the worker does its work."""
 
@@ -136,6 +145,7 @@ class ConversationsOfWorker:
     peers: frozenset[str]
     tracing: Tracing = field(default_factory=Tracing)
     keys: WorkerKeys | None = None
+    erasure: WorkerErasure | None = None
     _asked: dict[asyncio.Future[Any], float] = field(default_factory=dict)
     """What was asked and is not answered, and when."""
 
@@ -219,6 +229,16 @@ class ConversationsOfWorker:
             return await self.interpret.read(conversation, utterance)
 
         return self._in_lane(owner, utterance, work)
+
+    async def erase(self, owner: Ours, tenant_id: str, conversation_id: str) -> Erased | None:
+        """Erase the conversation, or complete that; None if nothing is known of it."""
+        if self.keys is None or self.erasure is None:
+            raise KeptInTheClear
+        ids = (tenant_id, conversation_id)
+        is_known = await self.keys.is_known(owner.partition, *ids)
+        if await self.find(owner, *ids) is None and not is_known:
+            return None
+        return await self.erasure.erase(owner.partition, *ids, datetime.now(UTC))
 
     def _in_lane(
         self, owner: Ours, utterance: Utterance, work: Callable[[], Awaitable[Answer]]

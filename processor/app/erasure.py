@@ -31,10 +31,11 @@ from processor.render.reduce import reduce
 from processor.vault.key_folder import KeyFolder
 from processor.vault.sealed import is_sealed
 from replay.archive_batch import conversation_of
-from replay.errors import StoreError
+from replay.errors import StoreBusyError, StoreError
 from replay.sealing import ERASED_TYPE, keys_of
+from replay.segments import read_manifest
 from replay.store import Store
-from replay.store_file import connect, is_sealed_store
+from replay.store_file import SEALED_FORMAT, connect, is_sealed_store
 from schemas.ids import conversation_key
 from schemas.keys import TICK_KEY, DestroyedKey, WrappedKey, decode_key_record
 from schemas.log import ConversationErased, UtteranceRef
@@ -224,6 +225,27 @@ def _refuse_other_kinds(path: Path) -> None:
         places = connection.execute("SELECT 1 FROM places LIMIT 1").fetchall()
     if "messages" in tables or places:
         raise StoreError(f"{path}: follows the brokers; give --bootstrap")
+
+
+def refuse_no_archive(path: Path) -> None:
+    """Raise StoreError unless this is a sealed archive of brokers; one may be written meanwhile."""
+    if path.is_dir():
+        manifest = read_manifest(path)
+        is_archive = "messages" in manifest.exported
+        is_sealed = manifest.store_format == SEALED_FORMAT
+    else:
+        try:
+            with closing(connect(path, read_only=True)) as connection:
+                tables = connection.execute("SHOW TABLES").fetchall()
+                is_archive, is_sealed = ("messages",) in tables, is_sealed_store(connection)
+        except StoreBusyError:
+            return
+    if not is_archive:
+        raise StoreError(
+            f"{path}: is no archive of brokers; erase from a run's without --bootstrap"
+        )
+    if not is_sealed:
+        raise StoreError(f"{path}: keeps what was said in the clear; nothing erases that")
 
 
 def destroy_in_folder(folder: KeyFolder, tenant_id: str, conversation_id: str) -> bool:

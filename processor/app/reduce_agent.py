@@ -22,6 +22,7 @@ from processor.engine.conversation import Conversation
 from processor.evidence.fold import RefusalReason
 from processor.evidence.fold import Refused as FoldRefused
 from processor.render.reduce import reduce
+from processor.vault.errors import KeysAwayError
 from processor.vault.sealed import is_sealed
 from replay.archive_batch import conversation_of
 from schemas.derived import DerivedEvent
@@ -191,6 +192,18 @@ def _named(message: Delivered) -> str:
 def sealed_without_keys(message: Delivered) -> PartitionStopped:
     """Why a sealed log is not folded by who has no key file."""
     return PartitionStopped(f"{_named(message)} is sealed; name the key file", message.partition)
+
+
+def sealed_without_its_key(message: Delivered, missing: KeysAwayError) -> PartitionStopped:
+    """Why an event is not folded whose data key nobody has.
+
+    To pass over it would fork the state as soon as somebody has the key.
+    """
+    return PartitionStopped(
+        f"{_named(message)} is sealed: {missing}; "
+        "bring it back into the topic keys, or erase the conversation",
+        message.partition,
+    )
 
 
 def _is_end(event: LogEvent) -> bool:

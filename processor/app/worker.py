@@ -47,6 +47,7 @@ from processor.app.tenants import read_tenants
 from processor.app.topic_watch import TopicsChanged, TopicWatch, mend_places
 from processor.app.tracing import Tracing
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S
+from processor.app.worker_erasure import WorkerErasure
 from processor.app.worker_keys import WorkerKeys
 from processor.interpreter.port import Interpreter
 
@@ -114,6 +115,8 @@ class Worker:
     def _new_conversations(
         self, folded: FoldedUtterances, tracing: Tracing
     ) -> ConversationsOfWorker:
+        keys = self._keys
+        erasure = None if keys is None else WorkerErasure(self._kafka, self._sender, keys)
         return ConversationsOfWorker(
             host=self,
             store=self._store,
@@ -123,7 +126,8 @@ class Worker:
             folded=folded,
             address=self.settings.canonical_url,
             peers=self.settings.peers,
-            keys=self._keys,
+            keys=keys,
+            erasure=erasure,
             tracing=tracing,
         )
 

@@ -140,6 +140,18 @@ class WorkerKeys:
         """Whether the conversation is erased, as far as the topic was read."""
         return self.vault.is_destroyed(tenant_id, conversation_id)
 
+    async def is_known(self, partition: int, tenant_id: str, conversation_id: str) -> bool:
+        """Whether the topic has a data key of the conversation by now, or says it was erased.
+
+        Raises EpochEnded.
+        """
+        await self._catch_up(partition)
+        return self._is_told(conversation_key(tenant_id, conversation_id))
+
+    def require_service(self, tenant_id: str, conversation_id: str) -> None:
+        """Raise KeysAwayError if nobody could wrap a key of the conversation now."""
+        self.vault.new_key(tenant_id, conversation_id)  # which is kept nowhere
+
     def can_be_asked(self, tenant_id: str, conversation_id: str) -> bool:
         """Whether its key is at hand, if it has one; nothing is waited for."""
         if not self._held.has(conversation_key(tenant_id, conversation_id)):

@@ -16,6 +16,7 @@ from processor.app.erasure import (
     due,
     erase_in_store,
     last_said_in,
+    refuse_no_archive,
 )
 from processor.app.sender import Sender
 from processor.app.settings import KafkaSettings, kafka_settings
@@ -79,6 +80,8 @@ def erase(
         erased = [each for path in paths for each in _in_store(path, named, tenants, now)]
     else:
         settings = kafka_settings(bootstrap)
+        for path in paths:
+            refuse_no_archive(path)
 
         async def work(stop: AskedToStop) -> list[Erased]:
             del stop

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar, final
 import httpx2
 
 from .answers import Alert, Answer
+from .deadline import Until, client_until
 from .exchange import Came, Give, Pause, Send, Step
 from .questions import START, Claim, Lost, Reply
 from .settings import GuardSettings
@@ -51,15 +52,16 @@ def _reply(response: httpx2.Response, body: bytes) -> Reply:
 class Guard(GuardSettings):
     """Asks a gate, and blocks meanwhile; threads may share it. Use it as `with Guard(...)`.
 
-    A read that has begun is waited for once more at most: an answer that trickles can take up to
-    twice `seconds`, and headers that trickle as long as they do. AsyncGuard waits for neither.
+    `seconds` holds for each read, also of headers that trickle. Looking up the gate's name, and a
+    `transport` of one's own, may take longer.
     """
 
     def __init__(
         self, *args: Any, transport: httpx2.BaseTransport | None = None, **settings: Any
     ) -> None:
         super().__init__(*args, **settings)
-        self._http = httpx2.Client(transport=transport)
+        self._until = Until()
+        self._http = client_until(self._until, transport)
 
     def __enter__(self) -> Self:
         return self
@@ -128,7 +130,7 @@ class Guard(GuardSettings):
         if isinstance(step, Pause):
             time.sleep(step.seconds)
             return None
-        deadline = time.monotonic() + step.seconds
+        self._until.at = deadline = time.monotonic() + step.seconds
         body = bytearray()
         try:
             with self._http.stream(**_options(step, self)) as response:

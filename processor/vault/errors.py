@@ -11,6 +11,10 @@ class KeysAwayError(VaultError):
     """A key cannot be had now, and may be had later: nothing was erased, so one waits."""
 
 
+class DataKeyNotThereError(KeysAwayError):
+    """The conversation has no data key where its keys are, and none was destroyed."""
+
+
 class KeyFileError(KeysAwayError):
     """The key file is there, and cannot be used as it is."""
 

@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from typing import Protocol, final
 
-from processor.vault.errors import KeyDestroyedError, KeysAwayError, SealedBytesError
+from processor.vault.errors import DataKeyNotThereError, KeyDestroyedError, SealedBytesError
 from processor.vault.sealed import (
     DataKey,
     Kind,
@@ -126,7 +126,7 @@ class Vault:
         if named is None:
             if found:  # a key is kept before anything is sealed with it
                 raise SealedBytesError(f"{owner}: {key_id.hex()} is none of its data keys")
-            raise KeysAwayError(f"{owner}: its data key {key_id.hex()} is not there")
+            raise DataKeyNotThereError(f"{owner}: its data key {key_id.hex()} is not there")
         wrapped = Wrapped(named.tenant_key, bytes.fromhex(named.wrapped))
         secret = self._tenant_keys.unwrap(tenant_id, _context(owner, key_id), wrapped)
         key = DataKey(owner, key_id, secret)

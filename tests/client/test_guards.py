@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,6 +134,35 @@ def test_an_answer_that_trickles_is_not_waited_for(kind: str) -> None:
     with HttpServer(PATH, trickle) as server:
         answer = asked(kind, server, seconds=0.5)
     assert answer.problem == "no answer came in time"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_headers_that_trickle_are_not_waited_for(kind: str) -> None:
+    """Byte by byte they would never end; the deadline holds for them as well."""
+    ended = threading.Event()
+
+    def trickle(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65_536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+            while not ended.wait(0.05):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=trickle, args=[listening])
+        thread.start()
+        stop = threading.Timer(20.0, ended.set)  # a guard that waits fails, and does not hang
+        stop.start()
+        began = time.monotonic()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        answer = ask(kind, "check", address, "c1", [CLAIM], settings={"seconds": 0.5})
+        took = time.monotonic() - began
+        ended.set()
+        stop.cancel()
+        thread.join()
+    assert answer.problem == "no answer came in time"
+    assert took < 5.0
 
 
 @pytest.mark.parametrize("kind", KINDS)

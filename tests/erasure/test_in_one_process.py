@@ -274,3 +274,25 @@ def test_keys_are_wrapped_anew_only_where_some_are(site: Site, tmp_path: Path) -
     away = standfast("keys", "rewrap", "--db", site.sealed, "--key-file", tmp_path / "away")
     assert away.returncode == 2
     assert f"{tmp_path / 'away'}: cannot be read" in away.stderr
+
+
+def test_erasing_on_brokers_names_what_is_no_archive(site: Site, tmp_path: Path) -> None:
+    """One line, before a broker is asked, and no folder of keys comes into being beside it."""
+    text, folder = tmp_path / "letter.txt", tmp_path / "folder"
+    text.write_text("not a store")
+    folder.mkdir()
+    mine = site.copy(tmp_path)
+    shutil.move(mine.sealed / STORE, tmp_path / "run.duckdb")
+    before = sorted(tmp_path.iterdir())
+    for path, problem in (
+        (text, "not a standfast store"),
+        (folder, "not an archive: it has no manifest.json"),
+        (
+            tmp_path / "run.duckdb",
+            "is no archive of brokers; erase from a run's without --bootstrap",
+        ),
+    ):
+        to = ("--bootstrap", "127.0.0.1:1", "--conversation", "told", "--db", path)
+        refused = mine.with_keys("erase", *to)
+        assert (refused.returncode, refused.stderr) == (2, f"standfast: {path}: {problem}\n")
+    assert sorted(tmp_path.iterdir()) == before

@@ -39,14 +39,17 @@ class Gated:
     address: str
     process: subprocess.Popen | None = None
 
-    def ask(self, path: str, token: str | None, body: Any = None) -> Answer:
-        """GET, or POST if there is a body."""
+    def ask(
+        self, path: str, token: str | None, body: Any = None, method: str | None = None
+    ) -> Answer:
+        """GET, or POST if there is a body, unless the method is said."""
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         data = None if body is None else orjson.dumps(body)
         try:
-            with urlopen(Request(self.address + path, data, headers), timeout=60) as response:
+            request = Request(self.address + path, data, headers, method=method)
+            with urlopen(request, timeout=60) as response:
                 return Answer(
                     response.status, orjson.loads(response.read()), dict(response.headers)
                 )
@@ -86,13 +89,17 @@ def gated(
 
 
 @contextmanager
-def two_workers(bootstrap: str, folder: Path, *lines: TokenLine) -> Iterator[list[Gated]]:
+def two_workers(
+    bootstrap: str, folder: Path, *lines: TokenLine, **environment: str
+) -> Iterator[list[Gated]]:
     """Two that know each other, and own half of the partitions each."""
     write_tokens(folder / "tokens", *lines)
     peers = addresses(2)
     with ExitStack() as stack:
         workers = [
-            stack.enter_context(gated(bootstrap, folder / f"{name}.duckdb", address, peers))
+            stack.enter_context(
+                gated(bootstrap, folder / f"{name}.duckdb", address, peers, **environment)
+            )
             for name, address in zip(("one", "other"), peers, strict=True)
         ]
         wait_until(lambda: all(worker.is_ready() for worker in workers))

@@ -16,7 +16,7 @@ from typing import Any
 
 from processor.app.local_store import LocalStore
 from processor.app.logs import configure_logs
-from processor.app.messages import DERIVED_TOPICS, OPERATIONS, Outgoing
+from processor.app.messages import DERIVED_TOPICS, KEYS, OPERATIONS, Outgoing
 from processor.app.sender import Sender
 from processor.app.settings import interpreter_settings, kafka_settings, worker_settings
 from processor.cli.kafka import run_async
@@ -43,16 +43,19 @@ def _killer(count: int) -> Callable[[], None]:
     return reached
 
 
-def _after_the_append(reached: Callable[[], None]) -> None:
-    send = Sender.send
+def _after_sending_to(topic: str) -> Callable[[Callable[[], None]], None]:
+    def arm(reached: Callable[[], None]) -> None:
+        send = Sender.send
 
-    async def killing(self: Sender, message: Outgoing) -> int:
-        offset = await send(self, message)
-        if message.topic == OPERATIONS:
-            reached()
-        return offset
+        async def killing(self: Sender, message: Outgoing) -> int:
+            offset = await send(self, message)
+            if message.topic == topic:
+                reached()
+            return offset
 
-    Sender.send = killing  # type: ignore[method-assign]
+        Sender.send = killing  # type: ignore[method-assign]
+
+    return arm
 
 
 def _before_the_emit(reached: Callable[[], None]) -> None:
@@ -98,7 +101,8 @@ def _before_the_write(reached: Callable[[], None]) -> None:
 
 
 POINTS = {
-    "append": _after_the_append,
+    "append": _after_sending_to(OPERATIONS),
+    "key": _after_sending_to(KEYS),
     "emit": _before_the_emit,
     "recovery": _in_recovery,
     "rebalance": _in_a_rebalance,

@@ -54,6 +54,11 @@ def test_marked_as_hooks():
     """It needs the frameworks of the client's hooks, which its mark says."""
 
 
+@pytest.mark.openssl
+def test_marked_as_openssl():
+    """It needs OpenSSL, which its mark says."""
+
+
 @pytest.mark.bench
 def test_measurement():
     """It measures."""
@@ -88,6 +93,13 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "hooks").mkdir()
     (tmp_path / "hooks" / ".installed").touch()
     _pretend(tmp_path / "chromium", "exit 1")
+    for folder, names in (
+        ("few", ("unshare", "setpriv")),
+        ("programs", ("unshare", "setpriv", "openssl")),
+    ):
+        for name in names:
+            (tmp_path / folder).mkdir(exist_ok=True)
+            _pretend(tmp_path / folder / name, "exit 1")
     for version in ("11", "17"):
         _pretend_java(tmp_path / f"java{version}" / "bin" / "java", version)
     return tmp_path
@@ -112,6 +124,7 @@ def _run(
     browser: str = "chromium",
     tools: str = "tools",
     hooks: str = "hooks",
+    programs: str = "programs",
     ci: str,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -125,6 +138,7 @@ def _run(
             "STANDFAST_TEST_CHROMIUM": str(project / browser),
             "STANDFAST_TEST_TOOLS": str(project / tools),
             "STANDFAST_TEST_HOOKS": str(project / hooks),
+            "PATH": str(project / programs),
             "CI": ci,
         },
         capture_output=True,
@@ -137,7 +151,7 @@ def test_a_laptop_without_the_data_passes_and_says_so(project: Path) -> None:
     """Without the data its tests are left out by name and reason, and none counts as skipped."""
     run = _run(project, data="missing", ci="")
     assert run.returncode == 0, run.stdout
-    assert "6 passed, 4 deselected" in run.stdout
+    assert "7 passed, 4 deselected" in run.stdout
     assert "2 marked 'data': there is no benchmark data at" in run.stdout
     assert "skipped" not in run.stdout
 
@@ -158,6 +172,7 @@ MISSING = [
     pytest.param({"browser": "missing"}, "browser", 1, "there is no Chromium", id="no browser"),
     pytest.param({"tools": "missing"}, "deploy", 1, "the tools are not in ", id="no tools"),
     pytest.param({"hooks": "missing"}, "hooks", 1, "the frameworks are not here", id="no hooks"),
+    pytest.param({"programs": "few"}, "openssl", 1, "there is no openssl", id="no OpenSSL"),
 ]
 
 
@@ -168,7 +183,7 @@ def test_a_laptop_without_what_tests_need_passes_and_says_so(
     """Its tests are left out by name, with the reason and what to do."""
     run = _run(project, **given, ci="")
     assert run.returncode == 0, run.stdout
-    assert f"{8 - count} passed, {2 + count} deselected" in run.stdout
+    assert f"{9 - count} passed, {2 + count} deselected" in run.stdout
     (line,) = (each for each in run.stdout.splitlines() if f"marked '{marker}': " in each)
     assert line.startswith(f"{count} ")
     assert reason in line
@@ -191,7 +206,7 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
     """With all of it there, only measurements and long tests are left out."""
     run = _run(project, ci="true")
     assert run.returncode == 0, run.stdout
-    assert "8 passed, 2 deselected" in run.stdout
+    assert "9 passed, 2 deselected" in run.stdout
     assert "1 marked 'bench'" in run.stdout
     assert "1 marked 'thorough'" in run.stdout
 
@@ -199,6 +214,6 @@ def test_a_build_server_with_everything_runs_its_tests(project: Path) -> None:
 def test_a_run_that_leaves_nothing_out_says_that_too(project: Path) -> None:
     """With both options every test runs."""
     run = _run(project, "--bench", "--thorough", ci="")
-    assert "10 passed" in run.stdout
+    assert "11 passed" in run.stdout
     assert "left out" in run.stdout
     assert "nothing" in run.stdout

@@ -13,6 +13,7 @@ import aiohttp
 import orjson
 
 from processor.app.conversations import Ours, Owner
+from processor.app.erasure import Erased
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.gate_settings import GateSettings
 from processor.app.interpret import AlreadyInLog, Unusable, interpret
@@ -70,6 +71,8 @@ class FakeConversations:
         self.live: dict[tuple[str, str], Conversation] = {}
         self.folded = FoldedUtterances()
         self.waits = 0
+        self.erased: list[tuple[str, str]] = []
+        self.erasing: Exception | None = None
 
     def say(self, *utterances: dict[str, Any]) -> None:
         """Fold utterances."""
@@ -162,6 +165,17 @@ class FakeConversations:
         if not self.is_stuck:
             done.set_result(self.reading)
         return done
+
+    async def erase(self, owner: Ours, tenant_id: str, conversation_id: str) -> Erased | None:
+        """What was said is gone, once; `erasing` fails if it was set."""
+        if self.erasing is not None:
+            raise self.erasing
+        key = (tenant_id, conversation_id)
+        is_known = self.live.pop(key, None) is not None or key in self.erased
+        if not is_known:
+            return None
+        self.erased.append(key)
+        return Erased(*key, was_known=True)
 
     def readiness(self) -> Readiness:
         """As it was set."""

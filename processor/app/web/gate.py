@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 
 from processor.app.conversations import Conversations, Elsewhere, Ours
+from processor.app.errors import BrokerError
 from processor.app.gate_settings import GateSettings
 from processor.app.progress import EpochEnded
 from processor.app.tenants import PLAIN, Tenants
@@ -36,6 +37,8 @@ from processor.app.web.problem_details import (
 from processor.app.web.routing import Forwarder, OwnerSilent
 from processor.app.web.tokens import TOKEN_CHARS_MAX, Holder, Scope, Tokens
 from processor.app.web.wrong_tokens import WrongTokens
+from processor.app.worker_erasure import KeptInTheClear
+from processor.vault.errors import KeysAwayError
 from schemas.contract import Contract
 from schemas.http import (
     WAIT_MS_DEFAULT,
@@ -44,12 +47,14 @@ from schemas.http import (
     AlertsQuery,
     CheckRequest,
     ContextQuery,
+    ErasedAnswer,
     MemoryQuery,
+    NoQuery,
     ViewQuery,
     decode_query,
 )
 from schemas.ids import NAME_PATTERN, RECORD_PATTERN, TENANT_PATTERN
-from schemas.wire import WireError, decode_contract
+from schemas.wire import WireError, canonical_bytes, decode_contract
 
 CONVERSATION = "/v1/tenants/{tenant}/conversations/{conversation}"
 RECORD = CONVERSATION + "/records/{record:.+}"
@@ -59,6 +64,8 @@ CHECK_SECONDS_MORE = 1.0
 """What an owner may take for a check beyond the wait that it was asked for."""
 VIEW_SECONDS_MORE = 10.0
 """The same for a view, of a long conversation perhaps: it has no `pending`."""
+ERASE_SECONDS_MAX = 300.0
+"""What an owner may take to erase: it reads a partition of the log."""
 Respond: TypeAlias = Callable[[web.Request, Asked, bytes, Slot], Awaitable[bytes]]
 Model = TypeVar("Model", bound=Contract)
 
@@ -66,7 +73,7 @@ Model = TypeVar("Model", bound=Contract)
 @final
 @dataclass
 class Gate:
-    """Serves checks and views."""
+    """Serves checks, views and erasures."""
 
     settings: GateSettings
     conversations: Conversations
@@ -86,10 +93,11 @@ class Gate:
 
     def routes(self) -> list[web.RouteDef]:
         """Every path about a conversation."""
-        post, get = web.post, web.get
+        post, get, delete = web.post, web.get, web.delete
         reads = Scope.READ
         return [
             self._route(post, f"{CONVERSATION}/check", Scope.CHECK, self._check),
+            self._route(delete, CONVERSATION, Scope.ERASE, self._erase),
             self._route(get, f"{CONVERSATION}/state", reads, self._state),
             self._route(get, f"{CONVERSATION}/affected", reads, self._affected),
             self._route(get, f"{CONVERSATION}/context", reads, self._context),
@@ -176,6 +184,8 @@ class Gate:
         if request.method == "POST":
             seconds, pending = pending_elsewhere(tenant_id, conversation_id, body)
             seconds += CHECK_SECONDS_MORE
+        elif request.method == "DELETE":
+            seconds, pending = ERASE_SECONDS_MAX, b""
         else:
             wait_ms = request.query.get("wait_ms", "")
             waits = wait_ms.isascii() and wait_ms.isdecimal() and len(wait_ms) < 6
@@ -200,6 +210,27 @@ class Gate:
         if len(read.claims or ()) > most:
             raise ProblemRaised(Kind.INVALID, place="claims", detail=f"at most {most} claims")
         return await check_bytes(asked, read, slot)
+
+    async def _erase(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
+        _query(request, NoQuery)
+        ids = (asked.tenant_id, asked.looked_for)
+        try:
+            erased = await asked.conversations.erase(asked.owner, *ids)
+        except KeptInTheClear as clear:
+            raise ProblemRaised(Kind.KEPT_IN_THE_CLEAR) from clear
+        except KeysAwayError as away:
+            raise ProblemRaised(Kind.KEYS_AWAY, retry_s=RETRY_SECONDS) from away
+        except BrokerError as failure:
+            raise rebalancing() from failure
+        if erased is None:
+            raise ProblemRaised(Kind.NO_CONVERSATION)
+        return canonical_bytes(
+            ErasedAnswer(
+                tenant_id=asked.tenant_id,
+                conversation_id=asked.conversation_id,
+                in_the_clear=erased.in_the_clear,
+            )
+        )
 
     async def _state(self, request: web.Request, asked: Asked, _: bytes, __: Slot) -> bytes:
         return await views.state(asked, _query(request, ViewQuery))

@@ -44,6 +44,8 @@ class Kind(Enum):
     TOO_MANY = _What(429, "the tenant sends more requests than it may")
     TOO_MANY_WRONG_TOKENS = _What(429, "too many requests without a valid token came from there")
     FAILED = _What(500, "the request failed; the log of the worker says why")
+    KEPT_IN_THE_CLEAR = _What(409, "there is no key file, so nothing that was said can be erased")
+    KEYS_AWAY = _What(503, "the keys are away; nothing was erased")
     REBALANCING = _What(503, "nobody can be asked about the conversation just now")
     BUSY = _What(503, "too many requests wait")
     NOT_FOLDED_YET = _What(503, "the utterance that was to be waited for is not folded yet")

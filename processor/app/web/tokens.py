@@ -60,7 +60,8 @@ class Holder(NamedTuple):
     scopes: tuple[Scope, ...]
 
 
-ANYBODY = Holder(None, tuple(Scope))
+ANYBODY = Holder(None, (Scope.CHECK, Scope.READ))
+"""Nobody erases without a token."""
 
 
 def new_token(

@@ -1,0 +1,1 @@
+"""The procedures of deploy/README.md, carried out as they stand there."""
