@@ -32,20 +32,20 @@ from replay.known import KnownConversations
 from replay.opened import stand_for_tables
 from replay.reading import ConversationReader
 from replay.sealing import add_views, read_whole, required, vault_for
-from replay.segment_place import LocalFolder, SegmentPlace
+from replay.segment_place import SegmentPlace
 from replay.segments import (
     GROWING,
     WHOLE,
     Exported,
     Segment,
     described,
-    manifest_at,
     nothing,
     quoted,
     select_rows,
     write_rows,
     write_whole,
 )
+from replay.segments_found import begun, place_of
 from replay.segments_kept import crowded, publish, unknown
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT, create_statements, first_line
 from schemas.ids import conversation_key
@@ -60,10 +60,10 @@ _MEMORY_LIMIT = "512MB"
 
 @final
 class SegmentArchive:
-    """One folder, to be written by this process alone. Not for two threads at once.
+    """One folder or bucket, to be written by this process alone. Not for two threads at once.
 
     Opening raises StoreError, also while another process writes; so does every method. `place` is
-    where the segments lie, by default the folder itself; `clock` and `today` give seconds.
+    where the segments lie, by default what the path says; `clock` and `today` give seconds.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class SegmentArchive:
         self.path = path
         self.vault = vault_for(path)
         self._format = STORE_FORMAT if self.vault is None else SEALED_FORMAT
-        self._place = place or LocalFolder(path)
+        self._place = place or place_of(path)
         self._clock, self._today = clock, today
         self._waiting_since: float | None = None
         self._bytes = 0
         self._took = 0.0
         with ExitStack() as stack:
-            self._writing = stack.enter_context(LocalFolder(path).writing())
-            self._manifest = manifest_at(self._place, path) or nothing(self._format)
+            self._writing = stack.enter_context(place_of(path).writing())
+            self._manifest = begun(self._place, path, nothing(self._format, GROWING))
             self._check_format()
             for name in unknown(self._manifest, self._place.names()):
                 self._place.delete(name)
