@@ -13,18 +13,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, TypeVar, final
 
 import duckdb
 
 from processor.engine.conversation import Conversation
 from replay.archive_batch import (
-    SELECT_PAGE,
     ArchivedMessage,
     CopiedTo,
     MessageBatch,
     Place,
-    message_of_row,
+    page_of,
 )
 from replay.batch import Batch, Position
 from replay.errors import NotSealedError, StoreError
@@ -56,6 +55,9 @@ PUBLISH_BYTES = 16 * 1024 * 1024
 REST = 20
 """Publishing what lies in very many folders takes long: it then waits that many times as long."""
 _MEMORY_LIMIT = "512MB"
+
+
+Answer = TypeVar("Answer")
 
 
 @final
@@ -206,16 +208,19 @@ class SegmentArchive:
         query = "SELECT topic, partition, next_offset, message_hash FROM copied"
         return {(topic, partition): CopiedTo(*rest) for topic, partition, *rest in self.rows(query)}
 
-    def page(self, place: Place, offset: int) -> list[ArchivedMessage]:
-        """The messages of a partition whose offsets are among the next few from this one on."""
-        rows = self.rows(SELECT_PAGE, *place, offset, offset)
-        return [message_of_row(row) for row in rows]
+    def page(self, place: Place, offset: int) -> tuple[list[ArchivedMessage], int]:
+        """The messages of a partition at the next few offsets, and the offset after these."""
+        return self.read(lambda connection: page_of(connection, place, offset))
 
     def rows(self, query: str, *parameters: object) -> list[Any]:
         """The answer to a query about all that was taken in, published or not."""
+        return self.read(lambda connection: connection.execute(query, list(parameters)).fetchall())
+
+    def read(self, work: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+        """Ask it several things."""
         try:
             with self.everything() as connection:
-                return connection.execute(query, list(parameters)).fetchall()
+                return work(connection)
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 

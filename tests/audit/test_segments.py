@@ -228,7 +228,7 @@ def test_it_is_published_when_it_is_time(folder: Path) -> None:
         assert published() == 2
         archive.write(one(2))
         assert published() == 2
-        assert len(archive.page(("utterances", 0), 1)) == 2
+        assert len(archive.page(("utterances", 0), 1)[0]) == 2
     assert published() == 3
 
 
