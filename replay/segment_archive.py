@@ -147,10 +147,14 @@ class SegmentArchive:
             self.publish()
 
     def publish(self) -> None:
-        """Let whoever reads from now on find all that was taken in."""
+        """Let whoever reads from now on find all that was taken in.
+
+        What fails may have been published all the same, so it is not tried again: whoever opens the
+        archive next finds out.
+        """
         if self._waiting_since is None:
             return
-        start = self._clock()
+        start, self._waiting_since = self._clock(), None
         try:
             self._publish()
             self._merge()
@@ -158,7 +162,7 @@ class SegmentArchive:
             raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
         except OSError as error:
             raise StoreError(f"{self.path}: cannot write: {error.strerror}") from error
-        self._waiting_since, self._bytes = None, 0
+        self._bytes = 0
         self._took = self._clock() - start
 
     def _publish(self) -> None:

@@ -8,8 +8,10 @@ more than a few of each size, and a row is written again only a few times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from replay.errors import StoreError
 from replay.segment_place import SegmentPlace
 from replay.segments import (
     GROWING,
@@ -74,7 +76,8 @@ def publish(
     manifest = manifest.model_copy(update={"exported": dict(exported)})
     place.publish(canonical_bytes(manifest))
     for name in expired:
-        place.delete(name)
+        with suppress(StoreError):  # it is published; the next writer deletes what is not known
+            place.delete(name)
     return manifest
 
 

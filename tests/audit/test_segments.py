@@ -206,6 +206,50 @@ def test_what_is_read_stays_while_it_is_merged(folder: Path) -> None:
     assert read_manifest(folder).retired
 
 
+class Failing:
+    """A place in which one kind of step fails, `publish` after it was done."""
+
+    def __init__(self, path: Path, step: str) -> None:
+        self._place = place_of(path)
+        self._step = step
+        self.manifest = self._place.manifest
+        self.names = self._place.names
+        self.location = self._place.location
+        self.put = self._place.put
+
+    def publish(self, manifest: bytes) -> None:
+        """Publish, and say that it failed."""
+        self._place.publish(manifest)
+        if self._step == "publish" and b'"messages/' in manifest:
+            raise StoreError("cannot sync")
+
+    def delete(self, name: str) -> None:
+        """Delete nothing."""
+        raise StoreError(f"{name}: cannot delete")
+
+
+@pytest.mark.parametrize("step", ["publish", "delete"])
+def test_what_fails_half_way_repeats_no_row(tmp_path: Path, step: str) -> None:
+    """A failure behind the publication, or in it, does not have its rows published again."""
+    folder, now, count = tmp_path / "segments", [1_772_332_260.0], MERGED_AT_ONCE
+    archive = SegmentArchive(folder, Failing(folder, step), today=lambda: now[0])
+    try:
+        for number in range(count + 2):
+            archive.write(one(number))
+            archive.publish()
+            now[0] += RETIRED_SECONDS * (number >= count)
+    except StoreError:
+        count = -1
+    archive.__exit__(None, None, None)
+    with closing(opened(folder)) as connection:
+        found = connection.execute('SELECT "offset" FROM messages ORDER BY ALL').fetchall()
+    assert found == [(number,) for number in range(count + 2)]
+    with SegmentArchive(folder):
+        manifest = read_manifest(folder)
+    known = {each.path for each in (*manifest.segments, *manifest.retired)}
+    assert set(place_of(folder).names()) == known
+
+
 def test_it_is_published_when_it_is_time(folder: Path) -> None:
     """What is little waits for ten seconds, and what is much does not."""
     now = [0.0]
