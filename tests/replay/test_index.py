@@ -87,8 +87,8 @@ def check(folder: Path, first: int, count: int) -> None:
         for seed in range(first, first + count)
     ]
     expected: dict[tuple[Key, int], bytes] = {}
+    run(folder, [said for stream in streams for said in stream])
     for stream in streams:
-        run(folder, list(stream))
         expected |= fresh_folds(stream)
     path = folder / "store.duckdb"
     assert indexed(path) == count
@@ -97,8 +97,7 @@ def check(folder: Path, first: int, count: int) -> None:
         assert answers(path, list(expected)) == expected
         assert folded_answers(path, list(expected)) == expected
     assert (live_states(path, list(expected)), path.read_bytes()) == (live, stored)
-    for stream in streams:
-        run(folder, [further(stream[0], number) for number in range(FURTHER)])
+    run(folder, [further(stream[0], number) for number in range(FURTHER) for stream in streams])
     assert indexed(path) == count
     assert answers(path, list(expected)) == expected
     assert folded_answers(path, list(expected)) == expected

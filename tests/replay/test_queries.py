@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import orjson
 import pytest
 
 import replay
+from tests.audit.stores import make_archive
 from tests.replay.test_store import standfast
 
 README = Path(str(replay.__file__)).with_name("README.md")
@@ -44,12 +46,16 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store of the scenario, with interval rows."""
+@pytest.fixture(scope="module", params=["run", "archive"])
+def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scenario as a run's store and as an archive of its topics, with interval rows."""
     folder = tmp_path_factory.mktemp("indexed")
-    assert standfast("run", f"processor/scenarios/{NAME}.jsonl", "--out", folder).returncode == 0
+    source = Path("processor/scenarios", f"{NAME}.jsonl")
     path = folder / "standfast.duckdb"
+    if request.param == "run":
+        assert standfast("run", source, "--out", folder).returncode == 0
+    else:
+        make_archive(path, [orjson.loads(line) for line in source.read_bytes().splitlines()])
     assert standfast("replay", "index", "--db", path).stdout == b"1 conversations indexed\n"
     return path
 
