@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
@@ -92,8 +93,7 @@ class ArchiveReader:
             last = -1
             try:
                 while (first := self._next(topic, partition, last + 1)) is not None:
-                    place = [topic, partition, first]
-                    rows = pieces.read(lambda count, place=place: self._rows(query, place, count))
+                    rows = pieces.read(partial(self._rows, query, topic, partition, first))
                     page = [self._opened(message_of_row(row)) for row in rows]
                     for message in page:
                         if message.offset <= last:
@@ -104,8 +104,11 @@ class ArchiveReader:
             except duckdb.Error as error:
                 raise self._unreadable(error) from error
 
-    def _rows(self, query: str, place: list[Any], count: int) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query, [*place, place[-1] + count]).fetchall()
+    def _rows(
+        self, query: str, topic: str, partition: int, first: int, count: int
+    ) -> list[tuple[Any, ...]]:
+        window = [topic, partition, first, first + count]
+        return self._connection.execute(query, window).fetchall()
 
     def _next(self, topic: str, partition: int, offset: int) -> int | None:
         """The first offset from this one on at which there is a message."""

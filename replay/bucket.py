@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -82,12 +83,14 @@ class Bucket:
         except (AlreadyExistsError, PreconditionError) as other:
             if self.manifest() != manifest:  # else the answer to an earlier try was lost
                 raise StoreBusyError(f"{self.url}: another process writes it") from other
-        self.remember(manifest)
+        with suppress(StoreError):  # then segments that are here are fetched once more
+            self.remember(manifest)
 
     def remember(self, manifest: bytes) -> None:
         """Note which segments the copy has."""
+        fresh = self.path / f"{UNFINISHED}{os.getpid()}-{threading.get_ident()}"
         try:
-            write_whole(self.path / MANIFEST, manifest, self.path / f".{os.getpid()}.{MANIFEST}")
+            write_whole(self.path / MANIFEST, manifest, fresh)
         except OSError as error:
             raise StoreError(f"{self.path}: cannot write: {error.strerror}") from error
 

@@ -74,7 +74,7 @@ def _there(place: SegmentPlace, path: Path) -> Manifest:
 
 def _fetch(bucket: Bucket, manifest: Manifest, *, anew: bool) -> None:
     """Let the copy have every segment, and nothing that the manifest has forgotten."""
-    before = manifest_at(LocalFolder(bucket.path), bucket.path)
+    before = _noted(bucket)
     had = {} if before is None else {each.path: each for each in before.segments}
     wanted = [
         each
@@ -95,6 +95,14 @@ def _fetch(bucket: Bucket, manifest: Manifest, *, anew: bool) -> None:
         LocalFolder(bucket.path).delete(path)
     if damaged and not anew:
         raise StoreError(f"{bucket.url}/{min(damaged)}: is not what was written")
+
+
+def _noted(bucket: Bucket) -> Manifest | None:
+    """What the copy was when it was last brought up, if that can be told."""
+    try:
+        return manifest_at(LocalFolder(bucket.path), bucket.path)
+    except StoreError:
+        return None
 
 
 def _paths(manifest: Manifest) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
@@ -159,19 +160,20 @@ def _rows(connection: duckdb.DuckDBPyConnection, place: Place) -> Iterator[_Row]
     ((start,),) = cursor.execute(_NEXT, [*place, -(2**63)]).fetchall()
     pieces = ReadInPieces(cursor, WINDOW_OFFSETS)
     while start is not None:
-        window = [*place, start]
-
-        def first(width: int, window: list[str | int] = window) -> list[tuple[Any, ...]]:
-            asked = cursor.execute(_MESSAGES, [*window, window[-1] + width])
-            return asked.fetchmany(_FETCHED_ROWS)
-
-        rows = pieces.read(first)
+        rows = pieces.read(partial(_first_rows, cursor, place, start))
         end = start + pieces.rows
         while rows:
             for row in rows:
                 yield _Row(message_of_row(row[:7]), *row[7:])
             rows = cursor.fetchmany(_FETCHED_ROWS)
         ((start,),) = cursor.execute(_NEXT, [*place, end]).fetchall()
+
+
+def _first_rows(
+    cursor: duckdb.DuckDBPyConnection, place: Place, start: int, width: int
+) -> list[tuple[Any, ...]]:
+    """Those of so many offsets that are fetched at once; the cursor has the others."""
+    return cursor.execute(_MESSAGES, [*place, start, start + width]).fetchmany(_FETCHED_ROWS)
 
 
 def _compare_columns(row: _Row) -> Iterator[Divergence]:

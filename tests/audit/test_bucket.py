@@ -69,7 +69,7 @@ def test_every_command_answers_as_from_a_file(bucket: BucketPath, file: Path) ->
         ("replay", "audit", "--json"),
         ("replay", "what-if", *about, "--retract", record, "--json"),
         ("replay", "diff", *about, "--turn", "1", "--turn", "3"),
-        ("replay", "report", *about, "--out", "-"),
+        ("replay", "report", *about, "--out", str(file.with_name("page.html")), "--json"),
     ):
         ours, theirs = (standfast(*command, "--db", path) for path in (bucket, file))
         assert (ours.returncode, ours.stderr) == (theirs.returncode, b""), command
@@ -130,10 +130,15 @@ def test_a_copy_that_was_cut_short_is_fetched_again(bucket: BucketPath, file: Pa
     before = [path.stat().st_ino for path in copied]
     copied[0].write_bytes(b"")
     copied[1].unlink()
+    (bucket.copy / "manifest.json").write_bytes(b"{")
     left = bucket.copy / ".fetching-0"
     left.write_bytes(b"of a process that was killed")
     opened(bucket).close()
-    assert [path.stat().st_ino for path in copied[2:]] == before[2:]
+    assert [path.stat().st_ino for path in copied] != before
+    fetched = [path.stat().st_ino for path in copied]
+    copied[0].write_bytes(b"")
+    opened(bucket).close()
+    assert [path.stat().st_ino for path in copied[1:]] == fetched[1:]
     assert audit(bucket) == audit(file)
     assert not left.exists()
 

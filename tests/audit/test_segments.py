@@ -276,6 +276,21 @@ def test_it_is_published_when_it_is_time(folder: Path) -> None:
     assert published() == 3
 
 
+def test_what_others_have_put_there_stays(folder: Path, tmp_path: Path) -> None:
+    """A writer deletes what a killed one left, and no file of another name or place."""
+    with SegmentArchive(folder) as archive:
+        archive.write(one(0))
+    theirs = ["log/of-mine.parquet", "sales/000001-000000.parquet"]
+    left = "log/tenant=acme/day=2026-03-01/000009-000000.parquet"
+    for number, name in enumerate([*theirs, left]):
+        (tmp_path / f"{number}").write_bytes(b"PAR1")
+        place_of(folder).put(name, tmp_path / f"{number}")
+    with SegmentArchive(folder):
+        pass
+    names = place_of(folder).names()
+    assert [name for name in [*theirs, left] if name in names] == theirs
+
+
 def test_there_is_one_writer(folder: Path, file: Path) -> None:
     """Another one, and an export into the folder, are refused while it is written."""
     with SegmentArchive(folder):
