@@ -15,12 +15,11 @@ from typing import Self, final
 import duckdb
 
 from replay.archive_batch import (
-    SELECT_PAGE,
     ArchivedMessage,
     CopiedTo,
     MessageBatch,
     Place,
-    message_of_row,
+    page_of,
 )
 from replay.errors import StoreError
 from replay.memory_limit import Amount
@@ -75,10 +74,9 @@ class Archive:
         rows = self.store.rows("SELECT topic, partition, next_offset, message_hash FROM copied")
         return {(topic, partition): CopiedTo(*rest) for topic, partition, *rest in rows}
 
-    def page(self, place: Place, offset: int) -> list[ArchivedMessage]:
-        """The messages of a partition whose offsets are among the next few from this one on."""
-        rows = self.store.rows(SELECT_PAGE, *place, offset, offset)
-        return [message_of_row(row) for row in rows]
+    def page(self, place: Place, offset: int) -> tuple[list[ArchivedMessage], int]:
+        """The messages of a partition at the next few offsets, and the offset after these."""
+        return self.store.read(lambda connection: page_of(connection, place, offset))
 
     def write(self, batch: MessageBatch) -> None:
         """Write a batch in one transaction."""

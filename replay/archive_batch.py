@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 import duckdb
 
 from replay.batch import BATCH_EVENTS_MAX
-from replay.memory_limit import BATCH_BYTES_MAX
+from replay.memory_limit import BATCH_BYTES_MAX, ReadInPieces
 from schemas.topics import KEY_PATTERN
 
 Place: TypeAlias = tuple[str, int]
@@ -25,9 +25,9 @@ EMPTY = "empty"
 _ROW_BYTES = 100
 _KEY = re.compile(KEY_PATTERN)
 PAGE_MESSAGES = 2_000
-SELECT_PAGE = f"""
+_SELECT_PAGE = """
 SELECT topic, partition, "offset", timestamp_ms, key, headers, value FROM messages
-WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ? + {PAGE_MESSAGES}
+WHERE topic = ? AND partition = ? AND "offset" >= ? AND "offset" < ?
 ORDER BY "offset"
 """
 _INSERT = """
@@ -59,6 +59,20 @@ def message_of_row(row: tuple[Any, ...]) -> ArchivedMessage:
     topic, partition, offset, timestamp_ms, key, headers, value = row
     named = tuple((header["name"], header["value"]) for header in headers)
     return ArchivedMessage(topic, partition, offset, timestamp_ms, key, named, value)
+
+
+def page_of(
+    connection: duckdb.DuckDBPyConnection, place: Place, offset: int
+) -> tuple[list[ArchivedMessage], int]:
+    """The messages of a partition at the next few offsets, and the offset after these.
+
+    Raises duckdb.Error.
+    """
+    pieces = ReadInPieces(connection, PAGE_MESSAGES)
+    rows = pieces.read(
+        lambda count: connection.execute(_SELECT_PAGE, [*place, offset, offset + count]).fetchall()
+    )
+    return [message_of_row(row) for row in rows], offset + pieces.rows
 
 
 @final

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Any, Self, final
 
 import duckdb
 
@@ -13,6 +14,7 @@ from processor.vault.errors import KeyDestroyedError, SealedBytesError
 from processor.vault.sealed import Kind, is_sealed
 from replay.archive_batch import ArchivedMessage, conversation_of, message_of_row
 from replay.errors import StoreError
+from replay.memory_limit import ReadInPieces
 from replay.opened import opened
 from replay.sealing import vault_for
 from replay.store_file import first_line
@@ -86,21 +88,27 @@ class ArchiveReader:
         """
         is_opened = self.is_sealed and topic != OPERATIONS  # the log stays sealed
         query = _MESSAGES.replace("messages", "opened_messages" if is_opened else "messages")
+        pieces = ReadInPieces(self._connection, PAGE_OFFSETS)
         for partition in self.partitions(topic):
             last = -1
             try:
                 while (first := self._next(topic, partition, last + 1)) is not None:
-                    window = [topic, partition, first, first + PAGE_OFFSETS]
-                    rows = self._connection.execute(query, window).fetchall()
+                    rows = pieces.read(partial(self._rows, query, topic, partition, first))
                     page = [self._opened(message_of_row(row)) for row in rows]
                     for message in page:
                         if message.offset <= last:
-                            place = f"{topic}/{partition}"
-                            raise StoreError(f"{self.path}: damaged: {place} has an offset twice")
+                            where = f"{topic}/{partition}"
+                            raise StoreError(f"{self.path}: damaged: {where} has an offset twice")
                         last = message.offset
                     yield page
             except duckdb.Error as error:
                 raise self._unreadable(error) from error
+
+    def _rows(
+        self, query: str, topic: str, partition: int, first: int, count: int
+    ) -> list[tuple[Any, ...]]:
+        window = [topic, partition, first, first + count]
+        return self._connection.execute(query, window).fetchall()
 
     def _next(self, topic: str, partition: int, offset: int) -> int | None:
         """The first offset from this one on at which there is a message."""

@@ -40,7 +40,9 @@ def index(store: Store, on_turns: Callable[[int], None] = lambda _: None) -> int
     `on_turns` is told how many more turns were gone through. Raises StoreError.
     """
     if store.vault is not None:
-        raise StoreError(f"{store.path}: is sealed; interval rows would stand in the clear")
+        raise StoreError(
+            f"{store.path}: is sealed, and interval rows stand in the clear; ask with --turn"
+        )
     store.transact(_make_tables, ())
     behind = store.rows(_BEHIND)
     waiting: list[tuple[str, str, int, str]] = []

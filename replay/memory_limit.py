@@ -8,14 +8,19 @@ them DuckDB fails for good. So the largest vector and the largest batch raise th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple, final
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar, final
 
 import duckdb
 
 BATCH_BYTES_MAX = 4 * 1024 * 1024
 DUCKDB_BYTES_MIN = 64 * 1024 * 1024
 VECTOR_ROWS = 2_048
+READ_LIMITS_MIB = (1_024, 2_048, 4_096, 8_192)
+"""In a file every value is read with the vector it is in, so a limit may be too low for one row.
+The last has room for a vector of the largest messages, which grows by doubling."""
+_NARROWER = 8
+_NARROW = 100
 _ROW_GROUP_ROWS = 60 * VECTOR_ROWS
 _SIZES = {
     "log": "octet_length(event)",
@@ -24,6 +29,44 @@ _SIZES = {
     "messages": "coalesce(octet_length(value), 0)",
 }
 """The bytes of a row, in the tables whose rows may be large."""
+
+
+Answer = TypeVar("Answer")
+
+
+@final
+class ReadInPieces:
+    """How many rows are read at once: fewer, and then with more memory, where that does not fit.
+
+    Segments need no more memory, since a few of their rows are read without the others.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, rows: int) -> None:
+        self.rows = rows
+        self._connection = connection
+        query = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'messages' LIMIT 1"
+        is_file = connection.execute(query).fetchone() is not None
+        ((now,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        self._limits = [each for each in READ_LIMITS_MIB if is_file and each > _mebibytes(now)]
+
+    def read(self, piece: Callable[[int], Answer]) -> Answer:
+        """What a query of so many rows answers. Raises duckdb.Error."""
+        while True:
+            try:
+                return piece(self.rows)
+            except duckdb.OutOfMemoryException:
+                if self._limits and self.rows <= _NARROW:
+                    self._connection.execute(f"SET memory_limit = '{self._limits.pop(0)}MiB'")
+                elif self.rows > 1:
+                    self.rows = max(1, self.rows // _NARROWER)
+                else:
+                    raise
+
+
+def _mebibytes(size: str) -> float:
+    """Of a size as DuckDB writes it, such as `1.7 GiB`."""
+    number, _, unit = size.partition(" ")
+    return float(number) * 1_024.0 ** (("KiB", "MiB", "GiB", "TiB").index(unit) - 1)
 
 
 @final

@@ -11,7 +11,8 @@ import duckdb
 from replay.divergence import Divergence, Where
 from replay.errors import StoreError
 from replay.sealing import add_views, required, vault_for
-from replay.segments import Manifest, described, quoted, read_manifest, select_rows
+from replay.segments import Manifest, described, quoted, select_rows
+from replay.segments_found import read_manifest, segment_folder
 from replay.store_file import (
     SEALED_FORMAT,
     connect,
@@ -25,7 +26,7 @@ from replay.store_file import (
 def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConnection:
     """A connection in which the tables of a store can be asked. Raises StoreError.
 
-    Of a folder it has what the manifest names, by default the newest, whatever is published later.
+    Of segments it has what the manifest names, by default the newest, whatever is published later.
     """
     if not path.is_dir():
         connection = connect(path, read_only=True)
@@ -40,7 +41,7 @@ def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConne
         if vault is not None:
             connection.execute("CREATE SCHEMA stored; USE stored")
         for table, statement in create_statements(is_archive=is_archive):
-            _define(connection, path, manifest, table, statement)
+            _define(connection, segment_folder(path), manifest, table, statement)
         if vault is not None:
             stand_for_tables(connection, "stored.")
             add_views(connection, vault, "stored.", temporary=False, is_archive=is_archive)
@@ -52,9 +53,12 @@ def opened(path: Path, manifest: Manifest | None = None) -> duckdb.DuckDBPyConne
     return connection
 
 
-def pinned(path: Path) -> Manifest | None:
-    """What a folder holds now, for several connections that are to see the same of it."""
-    return read_manifest(path) if path.is_dir() else None
+def pinned(path: Path, *, anew: bool = False) -> Manifest | None:
+    """What segments hold now, for several connections that are to see the same of it.
+
+    Of a bucket all of it is fetched again if it is wanted `anew`, whatever is known already.
+    """
+    return read_manifest(path, anew=anew) if path.is_dir() else None
 
 
 def _unsealed(sealed: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBPyConnection:
@@ -115,7 +119,7 @@ def compare_segments(path: Path, manifest: Manifest | None) -> Iterator[Divergen
     for segment in manifest.segments:
         where = Where(f"segment {segment.path}")
         try:
-            with (path / segment.path).open("rb") as file:
+            with (segment_folder(path) / segment.path).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise StoreError(f"{path / segment.path}: cannot read: {error.strerror}") from error

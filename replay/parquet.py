@@ -11,17 +11,18 @@ from pathlib import Path
 
 import duckdb
 
+from replay.bucket import Bucket
 from replay.errors import StoreError
 from replay.segment_place import LocalFolder
 from replay.segments import (
     GROWING,
     WHOLE,
     Exported,
-    manifest_at,
     nothing,
     write_rows,
     write_whole,
 )
+from replay.segments_found import begun, place_of
 from replay.segments_kept import publish, unknown
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT, connect, first_line, is_sealed_store
 
@@ -40,10 +41,10 @@ def export(source: Path, folder: Path) -> int:
     Raises StoreError.
     """
     with closing(connect(source, read_only=True)) as connection:
-        place = LocalFolder(folder)
+        place = place_of(folder)
         try:
             with place.writing() as writing:
-                return _export(connection, source, place, writing, int(time.time()))
+                return _export(connection, source, folder, place, writing)
         except duckdb.Error as error:
             raise StoreError(f"{source}: cannot export: {first_line(error)}") from error
         except OSError as error:
@@ -53,29 +54,29 @@ def export(source: Path, folder: Path) -> int:
 def _export(
     connection: duckdb.DuckDBPyConnection,
     source: Path,
-    place: LocalFolder,
+    folder: Path,
+    place: LocalFolder | Bucket,
     writing: Path,
-    now: int,
 ) -> int:
     store_format = SEALED_FORMAT if is_sealed_store(connection) else STORE_FORMAT
-    before = manifest_at(place, place.path) or nothing(store_format)
+    tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
+    before = begun(place, folder, nothing(store_format, tables))
     if before.store_format != store_format:
-        raise StoreError(f"{source}: is sealed and {place.path} is not, or the other way round")
+        raise StoreError(f"{source}: is sealed and {folder} is not, or the other way round")
     for name in unknown(before, place.names()):
         place.delete(name)
-    tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
     exported: dict[str, Exported] = {}
     rows = 0
     for table in GROWING:
         if table in tables:
             last = before.exported.get(table, Exported(rows=0, last=""))
-            exported[table] = _write_new(connection, table, last, writing, source)
+            exported[table] = _write_new(connection, table, last, writing, source, folder)
             rows += exported[table].rows - last.rows
     for table in WHOLE:
         if table in tables:
             write_whole(connection, table, writing)
     old = [segment for segment in before.segments if segment.table in WHOLE]
-    publish(place, before, old, writing, exported, now)
+    publish(place, before, old, writing, exported, int(time.time()))
     return rows
 
 
@@ -85,6 +86,7 @@ def _write_new(
     before: Exported,
     writing: Path,
     source: Path,
+    folder: Path,
 ) -> Exported:
     """Write the rows that came after those that were exported."""
     told = _LAST[table]
@@ -94,7 +96,7 @@ def _write_new(
         found = connection.execute(query, [count - 1]).fetchone()
         if found is None or found[0] != last:
             raise StoreError(
-                f"{source}: is not what was exported into {writing.parent} before; name another"
+                f"{source}: is not what was exported into {folder} before; name another"
             )
         rowid = found[1]
     write_rows(connection, table, writing, f"rowid > {rowid}")

@@ -28,6 +28,7 @@ from processor.vault.key_folder import KeyFolder, folder_of
 from processor.vault.sealed import Kind, as_text, from_text, is_sealed
 from processor.vault.tenant_keys import KeyFile
 from processor.vault.vault import Vault
+from replay.bucket_path import BucketPath
 from replay.errors import KeysNotThereError, StoreError
 
 Answer = TypeVar("Answer")
@@ -58,6 +59,8 @@ def tenant_keys() -> KeyFile:
 def keys_of(store: Path) -> KeyFolder:
     """Where the wrapped data keys of a store are."""
     elsewhere = os.environ.get(WRAPPED_KEYS)
+    if isinstance(store, BucketPath) and not elsewhere:
+        raise KeysNotThereError(f"{store}: nothing secret lies beside it; set {WRAPPED_KEYS}")
     return KeyFolder(Path(elsewhere) if elsewhere else folder_of(store))
 
 

@@ -13,18 +13,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, TypeVar, final
 
 import duckdb
 
 from processor.engine.conversation import Conversation
 from replay.archive_batch import (
-    SELECT_PAGE,
     ArchivedMessage,
     CopiedTo,
     MessageBatch,
     Place,
-    message_of_row,
+    page_of,
 )
 from replay.batch import Batch, Position
 from replay.errors import NotSealedError, StoreError
@@ -32,20 +31,20 @@ from replay.known import KnownConversations
 from replay.opened import stand_for_tables
 from replay.reading import ConversationReader
 from replay.sealing import add_views, read_whole, required, vault_for
-from replay.segment_place import LocalFolder, SegmentPlace
+from replay.segment_place import SegmentPlace
 from replay.segments import (
     GROWING,
     WHOLE,
     Exported,
     Segment,
     described,
-    manifest_at,
     nothing,
     quoted,
     select_rows,
     write_rows,
     write_whole,
 )
+from replay.segments_found import begun, place_of
 from replay.segments_kept import crowded, publish, unknown
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT, create_statements, first_line
 from schemas.ids import conversation_key
@@ -58,12 +57,15 @@ REST = 20
 _MEMORY_LIMIT = "512MB"
 
 
+Answer = TypeVar("Answer")
+
+
 @final
 class SegmentArchive:
-    """One folder, to be written by this process alone. Not for two threads at once.
+    """One folder or bucket, to be written by this process alone. Not for two threads at once.
 
     Opening raises StoreError, also while another process writes; so does every method. `place` is
-    where the segments lie, by default the folder itself; `clock` and `today` give seconds.
+    where the segments lie, by default what the path says; `clock` and `today` give seconds.
     """
 
     def __init__(
@@ -76,14 +78,14 @@ class SegmentArchive:
         self.path = path
         self.vault = vault_for(path)
         self._format = STORE_FORMAT if self.vault is None else SEALED_FORMAT
-        self._place = place or LocalFolder(path)
+        self._place = place or place_of(path)
         self._clock, self._today = clock, today
         self._waiting_since: float | None = None
         self._bytes = 0
         self._took = 0.0
         with ExitStack() as stack:
-            self._writing = stack.enter_context(LocalFolder(path).writing())
-            self._manifest = manifest_at(self._place, path) or nothing(self._format)
+            self._writing = stack.enter_context(place_of(path).writing())
+            self._manifest = begun(self._place, path, nothing(self._format, GROWING))
             self._check_format()
             for name in unknown(self._manifest, self._place.names()):
                 self._place.delete(name)
@@ -145,10 +147,14 @@ class SegmentArchive:
             self.publish()
 
     def publish(self) -> None:
-        """Let whoever reads from now on find all that was taken in."""
+        """Let whoever reads from now on find all that was taken in.
+
+        What fails may have been published all the same, so it is not tried again: whoever opens the
+        archive next finds out.
+        """
         if self._waiting_since is None:
             return
-        start = self._clock()
+        start, self._waiting_since = self._clock(), None
         try:
             self._publish()
             self._merge()
@@ -156,7 +162,7 @@ class SegmentArchive:
             raise StoreError(f"{self.path}: cannot write: {first_line(error)}") from error
         except OSError as error:
             raise StoreError(f"{self.path}: cannot write: {error.strerror}") from error
-        self._waiting_since, self._bytes = None, 0
+        self._bytes = 0
         self._took = self._clock() - start
 
     def _publish(self) -> None:
@@ -206,16 +212,19 @@ class SegmentArchive:
         query = "SELECT topic, partition, next_offset, message_hash FROM copied"
         return {(topic, partition): CopiedTo(*rest) for topic, partition, *rest in self.rows(query)}
 
-    def page(self, place: Place, offset: int) -> list[ArchivedMessage]:
-        """The messages of a partition whose offsets are among the next few from this one on."""
-        rows = self.rows(SELECT_PAGE, *place, offset, offset)
-        return [message_of_row(row) for row in rows]
+    def page(self, place: Place, offset: int) -> tuple[list[ArchivedMessage], int]:
+        """The messages of a partition at the next few offsets, and the offset after these."""
+        return self.read(lambda connection: page_of(connection, place, offset))
 
     def rows(self, query: str, *parameters: object) -> list[Any]:
         """The answer to a query about all that was taken in, published or not."""
+        return self.read(lambda connection: connection.execute(query, list(parameters)).fetchall())
+
+    def read(self, work: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+        """Ask it several things."""
         try:
             with self.everything() as connection:
-                return connection.execute(query, list(parameters)).fetchall()
+                return work(connection)
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 

@@ -17,7 +17,7 @@ import duckdb
 from pydantic import Field, ValidationError
 
 from replay.errors import StoreError
-from replay.segment_place import MANIFEST, LocalFolder, SegmentPlace
+from replay.segment_place import MANIFEST, SegmentPlace
 from replay.store_file import SEALED_FORMAT, STORE_FORMAT
 from schemas.contract import Contract, Count, Digest
 
@@ -83,23 +83,22 @@ class Manifest(Contract):
     retired: tuple[Retired, ...] = ()
 
 
-def nothing(store_format: int) -> Manifest:
-    """What a folder begins with."""
+def nothing(store_format: int, tables: Iterable[str]) -> Manifest:
+    """What an archive of these tables begins with."""
     return Manifest(
-        format=PARQUET_FORMAT, store_format=store_format, exports=0, segments=(), exported={}
+        format=PARQUET_FORMAT,
+        store_format=store_format,
+        exports=0,
+        segments=(),
+        exported={table: Exported(rows=0, last="") for table in tables if table in GROWING},
     )
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an archive. Raises StoreError if it is none, or of a newer version."""
-    manifest = manifest_at(LocalFolder(folder), folder)
-    if manifest is None:
-        raise StoreError(f"{folder}: not an archive: it has no {MANIFEST}")
-    return manifest
-
-
 def manifest_at(place: SegmentPlace, folder: Path) -> Manifest | None:
-    """The same, or None if there is none yet."""
+    """The manifest of an archive, None if there is none yet.
+
+    Raises StoreError if it is no manifest, or of a newer version.
+    """
     stored = place.manifest()
     if stored is None:
         return None

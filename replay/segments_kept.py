@@ -7,13 +7,17 @@ more than a few of each size, and a row is written again only a few times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from replay.errors import StoreError
 from replay.segment_place import SegmentPlace
 from replay.segments import (
     GROWING,
     RETIRED_SECONDS,
+    WHOLE,
     Exported,
     Manifest,
     Retired,
@@ -23,6 +27,7 @@ from replay.segments import (
 from schemas.wire import canonical_bytes
 
 MERGED_AT_ONCE = 8
+_OURS = re.compile(rf"({'|'.join((*GROWING, *WHOLE))})/(.*/)?\d{{6,}}-\d{{6,}}\.parquet")
 SIZES = (64 * 1024, 512 * 1024, 4 * 1024 * 1024)
 """Bytes below which a segment is of the first, the second or the third size; larger ones stay."""
 
@@ -74,14 +79,18 @@ def publish(
     manifest = manifest.model_copy(update={"exported": dict(exported)})
     place.publish(canonical_bytes(manifest))
     for name in expired:
-        place.delete(name)
+        with suppress(StoreError):  # it is published; the next writer deletes what is not known
+            place.delete(name)
     return manifest
 
 
 def unknown(manifest: Manifest, names: Iterable[str]) -> Iterator[str]:
-    """Names that no manifest knows: what a writer that was killed put and did not publish."""
+    """Names that no manifest knows: what a writer that was killed put and did not publish.
+
+    What has another name than a segment has is somebody else's.
+    """
     known = {each.path for each in manifest.segments} | {each.path for each in manifest.retired}
-    return (name for name in names if name not in known)
+    return (name for name in names if name not in known and _OURS.fullmatch(name))
 
 
 def _is_expired(retired: Retired, now: int) -> bool:

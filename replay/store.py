@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, TypeVar, final
 
 import duckdb
 
@@ -39,6 +39,8 @@ from schemas.derived import DerivedEvent
 from schemas.ids import conversation_key
 from schemas.log import CandidateAppended, LogEvent
 from schemas.wire import canonical_bytes, decode_derived_event, decode_log_event
+
+Answer = TypeVar("Answer")
 
 
 @final
@@ -166,8 +168,12 @@ class Store:
 
     def rows(self, query: str, *parameters: object) -> list[Any]:
         """The answer to a query about other tables of the file. Raises StoreError."""
+        return self.read(lambda connection: connection.execute(query, list(parameters)).fetchall())
+
+    def read(self, work: Callable[[duckdb.DuckDBPyConnection], Answer]) -> Answer:
+        """Ask other tables of the file. Raises StoreError."""
         try:
-            return self._connection.execute(query, list(parameters)).fetchall()
+            return work(self._connection)
         except duckdb.Error as error:
             raise StoreError(f"{self.path}: cannot read: {first_line(error)}") from error
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -143,12 +145,24 @@ def _missing() -> dict[str, str | None]:
     }
 
 
+@cache
+def _can_mount() -> bool:
+    """Whether a small disk can be had, which only the process that asks for it sees."""
+    program = shutil.which("unshare")
+    if program is None:
+        return False
+    mount = [program, "-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(mount, capture_output=True, check=False, timeout=60).returncode == 0
+
+
 def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
     if not _data_is_there():
         yield LeftOut("data", f"there is no benchmark data at {SHARED_DATA}")
     for marker, reason in _missing().items():
         if reason is not None:
             yield LeftOut(marker, reason)
+    if not _can_mount():
+        yield LeftOut("mounts", "this user may not mount anything here; other tests limit files")
     if not config.getoption("--bench"):
         yield LeftOut("bench", "measurements have their own command, make bench")
     if not config.getoption("--thorough"):

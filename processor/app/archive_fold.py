@@ -24,7 +24,7 @@ from processor.render.reduce import reduce
 from processor.vault.errors import DataKeyNotThereError, KeyDestroyedError, SealedBytesError
 from processor.vault.sealed import Kind, is_sealed
 from replay.archive import Archive
-from replay.archive_batch import PAGE_MESSAGES, ArchivedMessage, conversation_of
+from replay.archive_batch import ArchivedMessage, conversation_of
 from replay.batch import Batch, Position, record_hash
 from replay.segment_archive import SegmentArchive
 from schemas.log import ConversationErased
@@ -65,10 +65,10 @@ class ArchiveFold:
         for partition, end in self._ends.items():
             offset = self._next[partition]
             if offset < end and partition not in self._stopped:
-                page = self._archive.page((OPERATIONS, partition), offset)
+                page, after = self._archive.page((OPERATIONS, partition), offset)
                 self.fold(page)
                 if partition not in self._stopped:
-                    self._next[partition] = min(end, offset + PAGE_MESSAGES)
+                    self._next[partition] = min(end, after)
                 return True
         return False
 

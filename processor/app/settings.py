@@ -26,10 +26,10 @@ from processor.app.setting_kinds import (
     Seconds,
     TenantIds,
 )
+from replay.bucket_path import URL_PATTERN
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
-_BUCKET = r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()-]+)*/?$"
 
 
 class SecurityProtocol(StrEnum):
@@ -182,7 +182,7 @@ class WorkerSettings(GateSettings):
     log_claims: bool = False
     checkpoint_seconds: Seconds = 60.0
     checkpoint_folder: Path | None = None
-    checkpoint_bucket: str | None = Field(default=None, pattern=_BUCKET)
+    checkpoint_bucket: str | None = Field(default=None, pattern=URL_PATTERN)
     tenants: Path | None = None
     key_file: Path | None = None
     erasure_window_days: int | None = Field(default=None, ge=1, le=WINDOW_DAYS_MAX)

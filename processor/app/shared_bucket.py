@@ -29,11 +29,11 @@ from processor.app.checkpoint_files import (
 )
 from processor.app.errors import SettingsError
 from processor.app.shared_place import Keyed, Record, SharedPlaceError
+from replay.bucket_path import SCHEME
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-SCHEME = "s3://"
 STEP_SECONDS_MAX = 30.0
 """For listing, for the next piece of an object, and for a mebibyte that is sent."""
 TRIES_MAX = 3

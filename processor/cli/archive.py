@@ -21,6 +21,7 @@ from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.key_file import key_file_option
 from processor.cli.output import Progress, complain, json_option, write_json
 from processor.cli.produce import CUT_SHORT
+from processor.cli.store_path import StorePath
 from replay.archive import Archive
 from replay.archive_batch import DELETED, Gap
 from replay.archive_reader import ArchiveReader
@@ -40,8 +41,8 @@ ARCHIVE_NAME = "archive.duckdb"
 @click.option(
     "--parquet",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Instead, a folder of Parquet segments, which may be read while it is written.",
+    type=StorePath(file_okay=False),
+    help="Instead, Parquet segments in a folder or s3://BUCKET, read while they are written.",
 )
 @click.option("--until-end", is_flag=True, help="End where the topics ended when it began.")
 @click.option(
@@ -109,9 +110,7 @@ def archive(
 
 @archive.command()
 @bootstrap_option
-@click.option(
-    "--db", type=click.Path(path_type=Path), required=True, help="The archive, a file or a folder."
-)
+@click.option("--db", type=StorePath(), required=True, help="The archive, a file or a folder.")
 @key_file_option
 @json_option
 def restore(bootstrap: str | None, db: Path, as_json: bool) -> int:

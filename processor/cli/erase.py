@@ -26,6 +26,7 @@ from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.key_file import key_file_option
 from processor.cli.output import complain, json_option, write_json
 from processor.cli.run import STORE_NAME
+from processor.cli.store_path import StorePath
 from replay.sealing import keys_of
 from schemas.ids import NAME_PATTERN, TENANT_PATTERN, conversation_key
 
@@ -48,7 +49,7 @@ Named = tuple[str, str]
     "--db",
     "stores",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=StorePath(),
     help="The store of a run; with --bootstrap, an archive of these brokers, a file or a folder.",
 )
 @click.option(

@@ -13,6 +13,7 @@ from processor.cli.errors import BadInputError
 from processor.cli.kafka import AskedToStop, bootstrap_option, run_async
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, write_json
+from processor.cli.store_path import StorePath
 from processor.vault.tenant_keys import ANY_TENANT, add_tenant_key
 from replay.sealing import KEY_FILE, keys_of, tenant_keys, vault_for
 from schemas.ids import TENANT_PATTERN
@@ -44,7 +45,7 @@ def create(file: Path, tenant: str, key_id: str) -> int:
 
 @keys.command()
 @bootstrap_option
-@click.option("--db", type=click.Path(path_type=Path), help="The store whose data keys are meant.")
+@click.option("--db", type=StorePath(), help="The store whose data keys are meant.")
 @key_file_option
 @json_option
 def rewrap(bootstrap: str | None, db: Path | None, as_json: bool) -> int:

@@ -13,6 +13,7 @@ import duckdb
 from processor.cli.errors import BadInputError
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
+from processor.cli.store_path import StorePath
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
 from processor.engine.messages import failure_message
@@ -46,9 +47,7 @@ def on_conversation(
 ) -> Callable[..., int]:
     """Give a command the options that name a conversation at a turn, and `--json`."""
 
-    @click.option(
-        "--db", type=click.Path(path_type=Path), required=True, help="A store or an archive."
-    )
+    @click.option("--db", type=StorePath(), required=True, help="A store or an archive.")
     @click.option("--conversation", "conversation_id", required=True)
     @click.option("--tenant", "tenant_id", default="default", show_default=True)
     @click.option("--turn", type=click.IntRange(min=0), help="As it was after this turn.")

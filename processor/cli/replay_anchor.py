@@ -10,6 +10,7 @@ import click
 from processor.cli.errors import BadInputError
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, write_json
+from processor.cli.store_path import StorePath
 from replay.anchor import new_key, private_key, write_anchor
 from replay.opened import opened
 
@@ -17,7 +18,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or archive.")
+@click.option("--db", type=StorePath(), required=True, help="A store or archive.")
 @click.option("--key", type=_FILE, required=True, help="An Ed25519 key in PEM.")
 @click.option("--new-key", "makes_key", is_flag=True, help="Make the key, and KEY.pub beside it.")
 @click.option("--out", type=_FILE, required=True, help="The anchor; it must not exist yet.")

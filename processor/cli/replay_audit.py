@@ -9,6 +9,7 @@ import click
 from processor.cli.errors import BadInputError
 from processor.cli.key_file import key_file_option
 from processor.cli.output import Progress, json_option, printable, write_json
+from processor.cli.store_path import StorePath
 from replay.anchor import check_anchor
 from replay.anchor import public_key as read_public_key
 from replay.audit.run import AuditReport
@@ -19,7 +20,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
+@click.option("--db", type=StorePath(), required=True, help="A store or an archive.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one per core if not given.")
 @click.option("--fail-fast/--keep-going", help="Stop at the first divergence.")
 @click.option("--anchor", type=_FILE, help="Signed heads that the logs must have.")

@@ -10,8 +10,10 @@ import click
 from processor.cli.errors import BadInputError
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
+from processor.cli.store_path import StorePath
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import KNOWN_RULES
+from replay.bucket_path import store_path
 from replay.diff import MapDiff, diff_events, diff_maps, fold_under
 from replay.diff_stores import diff_stores
 from replay.divergence import shown
@@ -20,7 +22,7 @@ from replay.store import Store
 from schemas.ids import conversation_key
 from schemas.wire import decode_log_event
 
-_STORE = click.Path(path_type=Path)
+_STORE = StorePath()
 
 
 @click.command()
@@ -139,7 +141,10 @@ def _rules(db: Path, ids: tuple[str, str], rules: tuple[int, ...], as_json: bool
 def _stores(left: str | None, right: str | None, as_json: bool) -> bool:
     if left is None or right is None:
         raise BadInputError("give two stores, or --db and what to compare in it")
-    found = list(diff_stores(Path(left), Path(right)))
+    try:
+        found = list(diff_stores(store_path(left), store_path(right)))
+    except ValueError as wrong:
+        raise BadInputError(str(wrong)) from wrong
     if as_json:
         write_json({"left": left, "right": right, "logs": [each._asdict() for each in found]})
         return bool(found)

@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 
 from processor.cli.output import json_option, write_json
+from processor.cli.store_path import StorePath
 from replay.parquet import export as export_segments
 
 
 @click.command()
 @click.option("--db", type=click.Path(dir_okay=False, path_type=Path), required=True)
-@click.option(
-    "--parquet", "folder", type=click.Path(file_okay=False, path_type=Path), required=True
-)
+@click.option("--parquet", "folder", type=StorePath(file_okay=False), required=True)
 @json_option
 def export(db: Path, folder: Path, as_json: bool) -> int:
     """Copy a store or an archive into a folder that many processes may read at once.

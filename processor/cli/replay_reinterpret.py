@@ -26,6 +26,7 @@ from processor.cli.reader_options import (
     tenants_option,
 )
 from processor.cli.run import STORE_NAME
+from processor.cli.store_path import StorePath
 from processor.engine.rules_version import CURRENT_RULES
 from replay.interpretations import Usage, usage_in
 from replay.labels import Kinds
@@ -38,7 +39,7 @@ from schemas.ids import conversation_key
 
 
 @click.command()
-@click.option("--db", type=click.Path(path_type=Path), required=True, help="The first history.")
+@click.option("--db", type=StorePath(), required=True, help="The first history.")
 @click.option(
     "--input",
     "input_path",

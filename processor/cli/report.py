@@ -13,6 +13,7 @@ import duckdb
 from processor.cli.errors import BadInputError
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
+from processor.cli.store_path import StorePath
 from replay.errors import StoreError
 from replay.report.data import report_bytes
 from replay.report.page import report_page
@@ -22,7 +23,7 @@ from replay.store_file import first_line
 
 
 @click.command()
-@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
+@click.option("--db", type=StorePath(), required=True, help="A store or an archive.")
 @click.option("--conversation", "conversation_id", required=True)
 @click.option("--tenant", "tenant_id", default="default", show_default=True)
 @click.option(

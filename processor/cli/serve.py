@@ -18,6 +18,7 @@ from processor.app.web.health import metrics_route
 from processor.cli.kafka import AskedToStop, run_async
 from processor.cli.key_file import key_file_option
 from processor.cli.output import complain, flush, json_option, write_json
+from processor.cli.store_path import StorePath
 
 PORT = 8700
 
@@ -25,7 +26,7 @@ PORT = 8700
 @click.command()
 @click.option(
     "--db",
-    type=click.Path(path_type=Path),
+    type=StorePath(),
     required=True,
     help="A store or an archive that nobody is writing just now, or a folder of segments.",
 )

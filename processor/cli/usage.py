@@ -9,12 +9,13 @@ import click
 from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
+from processor.cli.store_path import StorePath
 from replay.interpretations import usage_in
 from schemas.ids import conversation_key
 
 
 @click.command()
-@click.option("--db", type=click.Path(path_type=Path), required=True, help="A store or an archive.")
+@click.option("--db", type=StorePath(), required=True, help="A store or an archive.")
 @click.option("--tenant", "tenant_id", help="Of this tenant only.")
 @price_option
 @key_file_option

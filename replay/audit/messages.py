@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, final
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias, final
 
 import duckdb
 
@@ -19,10 +20,9 @@ from replay.archive_batch import (
 )
 from replay.audit.gaps import Hole
 from replay.divergence import Divergence, Where, changed
+from replay.memory_limit import ReadInPieces
 
 WINDOW_OFFSETS = 5_000
-_NARROWER = 8
-"""By how much, where so many messages do not fit into memory."""
 _FETCHED_ROWS = 500
 _MESSAGES = """
 SELECT topic, partition, "offset", timestamp_ms, key, headers, value,
@@ -158,21 +158,22 @@ def _rows(connection: duckdb.DuckDBPyConnection, place: Place) -> Iterator[_Row]
     cursor = connection.cursor()
     start: int | None
     ((start,),) = cursor.execute(_NEXT, [*place, -(2**63)]).fetchall()
-    width = WINDOW_OFFSETS
+    pieces = ReadInPieces(cursor, WINDOW_OFFSETS)
     while start is not None:
-        end = start + width
-        try:
-            rows = cursor.execute(_MESSAGES, [*place, start, end]).fetchmany(_FETCHED_ROWS)
-        except duckdb.OutOfMemoryException:  # what is opened is sorted in memory alone
-            if width == 1:
-                raise
-            width = max(1, width // _NARROWER)
-            continue
+        rows = pieces.read(partial(_first_rows, cursor, place, start))
+        end = start + pieces.rows
         while rows:
             for row in rows:
                 yield _Row(message_of_row(row[:7]), *row[7:])
             rows = cursor.fetchmany(_FETCHED_ROWS)
         ((start,),) = cursor.execute(_NEXT, [*place, end]).fetchall()
+
+
+def _first_rows(
+    cursor: duckdb.DuckDBPyConnection, place: Place, start: int, width: int
+) -> list[tuple[Any, ...]]:
+    """Those of so many offsets that are fetched at once; the cursor has the others."""
+    return cursor.execute(_MESSAGES, [*place, start, start + width]).fetchmany(_FETCHED_ROWS)
 
 
 def _compare_columns(row: _Row) -> Iterator[Divergence]:

@@ -117,7 +117,7 @@ def audit(
     `anchor` is a file of heads that the logs must have; see `replay.anchor`. `on_events` is told
     how many more events were dealt with. Raises StoreError if something cannot be read.
     """
-    source = Source(path, pinned(path))
+    source = Source(path, pinned(path, anew=True))
     with closing(_connect(source)) as connection, _readable(path):
         tables = {name for (name,) in connection.execute("SHOW TABLES").fetchall()}
         found = conversations(connection)

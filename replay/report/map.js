@@ -14,7 +14,7 @@ const STACKED_MAX = 4;
 const PITCHES = [8, 12, 18, 26, 36, 48, 64, 88];
 const PITCH_FIT_MIN = 22, PITCH_FIT_MAX = 92;
 const LABEL_PITCH = 40; // from this width on there is room for ids
-const ALL_LINKS_MAX = 90; // records up to which all links are drawn without asking
+const ALL_LINKS_MAX = 120; // records in view up to which their links are drawn without asking
 const LINKS_MAX = 600;
 const AXIS_HEIGHT = 44, AXIS_HEIGHT_BARE = 28, TOP = 10, PAD = 14, MARGIN = 400;
 
@@ -111,9 +111,9 @@ function link(from, to, kind, tone) {
   return svg("path", { class: `link ${kind} ${tone}`, d, "marker-end": tone === "quiet" ? null : `url(#end-${kind === "attack" ? "attack" : tone})` });
 }
 
-// The links to draw, as [record, record, kind, tone]: of what is selected or lit; of a small
-// conversation all the others as well, quietly.
-function linksToDraw(model, view) {
+// The links to draw, as [record, record, kind, tone]: of what is selected or lit; of the records in
+// view, if these are few, all the others as well, quietly.
+function linksToDraw(model, view, shown) {
   const { turn, selected, lit } = view;
   const told = [];
   const seen = new Set();
@@ -148,8 +148,9 @@ function linksToDraw(model, view) {
       }
     }
   }
-  if (records.length <= ALL_LINKS_MAX) {
-    for (const record of records) {
+  if (shown.length <= ALL_LINKS_MAX) {
+    for (const record of shown) {
+      for (const [to, kind, since] of record.dependents) if (since <= turn) add(records[to], record, kind, "quiet");
       for (const [to, kind, since] of record.links) if (since <= turn) add(record, records[to], kind, "quiet");
       for (const [from, since] of record.attacks) if (since <= turn) add(model.byId.get(from), record, "attack", "quiet");
     }
@@ -169,7 +170,8 @@ function drawMap(model, placed, layout, view, left, right) {
   }
   if (turn >= layout.first) nodes.push(svg("rect", { class: "present", x: began, y: 0, width: reached - began, height: placed.floor }));
   nodes.push(axis(model, placed, layout, turn, left, right));
-  const links = linksToDraw(model, view)
+  const shown = model.records.filter((record) => record.turn <= turn && within(placed.at.get(record)));
+  const links = linksToDraw(model, view, shown)
     .map(([from, to, kind, tone]) => [placed.at.get(from), placed.at.get(to), kind, tone])
     .filter(([from, to]) => Math.max(from.x, to.x) > left - MARGIN && Math.min(from.x, to.x) < right + MARGIN)
     .slice(0, LINKS_MAX)

@@ -321,7 +321,7 @@ function take(data) {
   const days = [...new Set(data.events.map((event) => calendarDay(event.at)))];
   const when = days.length === 0 ? "" : days.length === 1 ? days[0] : `${days[0]} to ${days[days.length - 1]}`;
   const said = [`tenant ${data.tenant}`, counted(data.turns, "turn"), counted(model.records.length, "record"), people.length > 4 ? counted(people.length, "speaker") : people.join(", "), when];
-  byName("about").textContent = said.filter(Boolean).join("  \u00b7  ");
+  byName("about").replaceChildren(...said.filter(Boolean).flatMap((each, at) => [at > 0 ? "  \u00b7  " : "", html("span", {}, each)]));
   byName("turn").max = model.turns;
   byName("proof").replaceChildren("After event ", html("b", {}, data.sequence), ": state digest ", html("code", {}, data.state_digest), " log digest ", html("code", {}, data.digest));
   if (following) view.turn = model.turns;

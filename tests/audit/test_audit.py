@@ -11,12 +11,13 @@ import orjson
 import pytest
 
 from processor.engine.rules_version import CURRENT_RULES
-from replay.audit.run import audit
+from replay.audit.run import BATCH_EVENTS, audit
 from replay.divergence import first_difference
 from replay.errors import StoreError
 from replay.index import index
 from replay.store import Store
 from tests.app.test_one_process import run
+from tests.audit import many_turns
 from tests.audit.stores import execute, make_archive
 from tests.benchmarks.conversations import utterances
 from tests.replay.test_store import standfast
@@ -206,14 +207,17 @@ def contents(path: Path) -> dict[str, list[str]]:
         }
 
 
-def test_raw_flips_are_never_clean_if_a_row_is_affected(archive: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [FLIPS, pytest.param(400, marks=pytest.mark.thorough)])
+def test_raw_flips_are_never_clean_if_a_row_is_affected(
+    archive: Path, tmp_path: Path, count: int
+) -> None:
     """After a byte of the file is flipped, the audit complains, or every row is as it was."""
     whole = archive.read_bytes()
     rows = contents(archive)
-    chance = Random(4)
+    chance = Random(count)
     path = tmp_path / "flipped.duckdb"
     complaints = 0
-    for _ in range(FLIPS):
+    for _ in range(count):
         place = chance.randrange(len(whole))
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
@@ -222,7 +226,7 @@ def test_raw_flips_are_never_clean_if_a_row_is_affected(archive: Path, tmp_path:
             is_clean = False
         complaints += not is_clean
         assert not is_clean or contents(path) == rows
-    assert complaints > FLIPS // 4
+    assert complaints > count // 4
 
 
 def test_the_command_says_it_and_ends_with_its_status(store: Path, tmp_path: Path) -> None:
@@ -244,15 +248,17 @@ def test_the_command_says_it_and_ends_with_its_status(store: Path, tmp_path: Pat
     assert missing.stderr.count(b"\n") == 1
 
 
+def test_fifty_thousand_turns_are_clean(tmp_path: Path) -> None:
+    """An archive of fifty thousand turns has no divergence, and how far the audit is is told."""
+    many_turns.make(path := tmp_path / "archive.duckdb", 50_000)
+    told: list[int] = []
+    report = many_turns.check(path, 50_000, told.append)
+    assert sum(told) == report.events + report.messages
+    assert max(told[:10]) <= BATCH_EVENTS
+
+
 @pytest.mark.thorough
 def test_a_million_turns_are_clean(tmp_path: Path) -> None:
-    """A store of a million turns, in ten thousand conversations, has no divergence."""
-    for part in range(10):
-        lines = [
-            {**each, "conversation_id": f"c{part}-{number}"}
-            for number in range(1_000)
-            for each in utterances(100)
-        ]
-        run(tmp_path, list(lines))
-    report = audit(tmp_path / "store.duckdb")
-    assert (report.divergences, report.turns) == ([], 1_000_000)
+    """The same of a million; `python -m tests.audit.many_turns` shows how far it is."""
+    many_turns.make(path := tmp_path / "archive.duckdb", 1_000_000)
+    many_turns.check(path, 1_000_000)

@@ -17,7 +17,7 @@ from replay.errors import StoreError
 from replay.opened import opened
 from replay.parquet import export
 from replay.segment_place import MANIFEST
-from replay.segments import read_manifest
+from replay.segments_found import read_manifest
 from replay.store import Store
 from tests.app.test_one_process import run, statement
 from tests.audit.stores import make_archive

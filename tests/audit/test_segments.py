@@ -20,10 +20,11 @@ from replay.errors import StoreBusyError, StoreError
 from replay.opened import opened, pinned
 from replay.parquet import export
 from replay.segment_archive import PUBLISH_BYTES, PUBLISH_SECONDS, SegmentArchive
-from replay.segment_place import LocalFolder
-from replay.segments import RETIRED_SECONDS, read_manifest
+from replay.segments import RETIRED_SECONDS
+from replay.segments_found import place_of, read_manifest
 from replay.segments_kept import MERGED_AT_ONCE
 from replay.store import Store
+from tests.audit.places import KINDS, empty_place, is_begun, segments_there
 from tests.audit.stores import archived, make_archive
 from tests.strategies_streams import seeded_stream
 
@@ -35,13 +36,13 @@ class Killed(Exception):  # noqa: N818 - it is what has happened
 
 
 class Mortal:
-    """A folder whose writer is killed before, or right after, the so-manieth thing it does."""
+    """A place whose writer is killed before, or right after, the so-manieth thing it does."""
 
     def __init__(self, path: Path, lives: int) -> None:
-        self._folder = LocalFolder(path)
-        self.manifest = self._folder.manifest
-        self.names = self._folder.names
-        self.location = self._folder.location
+        self._place = place_of(path)
+        self.manifest = self._place.manifest
+        self.names = self._place.names
+        self.location = self._place.location
         self._lives = lives
 
     def _live(self) -> None:
@@ -52,18 +53,18 @@ class Mortal:
     def publish(self, manifest: bytes) -> None:
         """Publish, and be killed before or after."""
         self._live()
-        self._folder.publish(manifest)
+        self._place.publish(manifest)
         self._live()
 
     def put(self, name: str, file: Path) -> None:
         """Put a segment, or be killed."""
         self._live()
-        self._folder.put(name, file)
+        self._place.put(name, file)
 
     def delete(self, name: str) -> None:
         """Delete a segment, or be killed."""
         self._live()
-        self._folder.delete(name)
+        self._place.delete(name)
 
 
 def rows(path: Path, table: str) -> list[str]:
@@ -109,6 +110,12 @@ def go_on(
             archive.publish()
 
 
+@pytest.fixture(params=KINDS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive that is not there yet, of either kind."""
+    return empty_place(request.param, request, tmp_path, monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same as one file."""
@@ -117,12 +124,12 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_it_holds_what_a_file_holds(tmp_path: Path, file: Path) -> None:
+def test_it_holds_what_a_file_holds(folder: Path, file: Path) -> None:
     """All tables have the same rows and are audited alike; they lie by topic, tenant and day."""
-    folder = tmp_path / "segments"
     make_archive(folder, seeded_stream(3, 40), SegmentArchive)
     assert_holds(folder, file)
-    assert list(folder.glob("messages/topic=operations/tenant=acme/day=*/*.parquet"))
+    there = segments_there(folder, "messages")
+    assert any(name.startswith("messages/topic=operations/tenant=acme/day=") for name in there)
     for tenant, conversation, turns in Store(file, read_only=True).conversations():
         with Store(file, read_only=True) as one, Store(folder, read_only=True) as other:
             found = [each.conversation_at(tenant, conversation, turns) for each in (one, other)]
@@ -132,10 +139,9 @@ def test_it_holds_what_a_file_holds(tmp_path: Path, file: Path) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 40, 3))
-def test_a_kill_loses_nothing_and_doubles_nothing(tmp_path: Path, file: Path, first: int) -> None:
+def test_a_kill_loses_nothing_and_doubles_nothing(folder: Path, file: Path, first: int) -> None:
     """Killed again and again, each time a little later, it has in the end what the file has."""
-    folder, whole = tmp_path / "segments", archived(seeded_stream(3, 40))
-    deaths = 0
+    whole, deaths = archived(seeded_stream(3, 40)), 0
     for lives in range(first, first + 400, 37):
         archive = None
         try:
@@ -147,7 +153,7 @@ def test_a_kill_loses_nothing_and_doubles_nothing(tmp_path: Path, file: Path, fi
             deaths += 1
             if archive is not None:
                 archive.__exit__(Killed, Killed(), None)
-            if (folder / "manifest.json").exists():
+            if is_begun(folder):
                 assert audit(folder).divergences == []
     with SegmentArchive(folder) as archive:
         go_on(archive, whole, at_once=1_000)
@@ -163,9 +169,9 @@ def one(number: int) -> MessageBatch:
     return batch
 
 
-def test_a_slow_topic_makes_few_segments(tmp_path: Path) -> None:
+def test_a_slow_topic_makes_few_segments(folder: Path) -> None:
     """Published after each of many messages, a folder has never more than a few segments."""
-    folder, count = tmp_path / "segments", 150
+    count = 150 if folder.is_absolute() else 30
     with SegmentArchive(folder) as archive:
         for number in range(count):
             archive.write(one(number))
@@ -177,9 +183,9 @@ def test_a_slow_topic_makes_few_segments(tmp_path: Path) -> None:
     assert found == [(number,) for number in range(count)]
 
 
-def test_what_is_read_stays_while_it_is_merged(tmp_path: Path) -> None:
+def test_what_is_read_stays_while_it_is_merged(folder: Path) -> None:
     """Whoever opened it before reads on for an hour; then the segments of before are gone."""
-    folder, now = tmp_path / "segments", [1_772_332_260.0]
+    now = [1_772_332_260.0]
     with SegmentArchive(folder, today=lambda: now[0]) as archive:
         for number in range(MERGED_AT_ONCE - 1):
             archive.write(one(number))
@@ -188,7 +194,7 @@ def test_what_is_read_stays_while_it_is_merged(tmp_path: Path) -> None:
         assert manifest is not None
         archive.write(one(MERGED_AT_ONCE - 1))
         archive.publish()
-        assert len(list(folder.glob("messages/**/*.parquet"))) == MERGED_AT_ONCE + 1
+        assert len(segments_there(folder, "messages")) == MERGED_AT_ONCE + 1
         with closing(opened(folder, manifest)) as before, closing(opened(folder)) as after:
             query = "SELECT count(*) FROM messages"
             assert before.execute(query).fetchall() == [(MERGED_AT_ONCE - 1,)]
@@ -196,16 +202,60 @@ def test_what_is_read_stays_while_it_is_merged(tmp_path: Path) -> None:
         now[0] += RETIRED_SECONDS
         archive.write(one(MERGED_AT_ONCE))
         archive.publish()
-    assert len(list(folder.glob("messages/**/*.parquet"))) == 2
+    assert len(segments_there(folder, "messages")) == 2
     assert read_manifest(folder).retired
 
 
-def test_it_is_published_when_it_is_time(tmp_path: Path) -> None:
+class Failing:
+    """A place in which one kind of step fails, `publish` after it was done."""
+
+    def __init__(self, path: Path, step: str) -> None:
+        self._place = place_of(path)
+        self._step = step
+        self.manifest = self._place.manifest
+        self.names = self._place.names
+        self.location = self._place.location
+        self.put = self._place.put
+
+    def publish(self, manifest: bytes) -> None:
+        """Publish, and say that it failed."""
+        self._place.publish(manifest)
+        if self._step == "publish" and b'"messages/' in manifest:
+            raise StoreError("cannot sync")
+
+    def delete(self, name: str) -> None:
+        """Delete nothing."""
+        raise StoreError(f"{name}: cannot delete")
+
+
+@pytest.mark.parametrize("step", ["publish", "delete"])
+def test_what_fails_half_way_repeats_no_row(tmp_path: Path, step: str) -> None:
+    """A failure behind the publication, or in it, does not have its rows published again."""
+    folder, now, count = tmp_path / "segments", [1_772_332_260.0], MERGED_AT_ONCE
+    archive = SegmentArchive(folder, Failing(folder, step), today=lambda: now[0])
+    try:
+        for number in range(count + 2):
+            archive.write(one(number))
+            archive.publish()
+            now[0] += RETIRED_SECONDS * (number >= count)
+    except StoreError:
+        count = -1
+    archive.__exit__(None, None, None)
+    with closing(opened(folder)) as connection:
+        found = connection.execute('SELECT "offset" FROM messages ORDER BY ALL').fetchall()
+    assert found == [(number,) for number in range(count + 2)]
+    with SegmentArchive(folder):
+        manifest = read_manifest(folder)
+    known = {each.path for each in (*manifest.segments, *manifest.retired)}
+    assert set(place_of(folder).names()) == known
+
+
+def test_it_is_published_when_it_is_time(folder: Path) -> None:
     """What is little waits for ten seconds, and what is much does not."""
-    folder, now = tmp_path / "segments", [0.0]
+    now = [0.0]
 
     def published() -> int:
-        manifest = pinned(folder) if (folder / "manifest.json").exists() else None
+        manifest = pinned(folder) if is_begun(folder) else None
         return 0 if manifest is None else manifest.exported["messages"].rows
 
     with SegmentArchive(folder, clock=lambda: now[0]) as archive:
@@ -222,13 +272,27 @@ def test_it_is_published_when_it_is_time(tmp_path: Path) -> None:
         assert published() == 2
         archive.write(one(2))
         assert published() == 2
-        assert len(archive.page(("utterances", 0), 1)) == 2
+        assert len(archive.page(("utterances", 0), 1)[0]) == 2
     assert published() == 3
 
 
-def test_there_is_one_writer(tmp_path: Path, file: Path) -> None:
+def test_what_others_have_put_there_stays(folder: Path, tmp_path: Path) -> None:
+    """A writer deletes what a killed one left, and no file of another name or place."""
+    with SegmentArchive(folder) as archive:
+        archive.write(one(0))
+    theirs = ["log/of-mine.parquet", "sales/000001-000000.parquet"]
+    left = "log/tenant=acme/day=2026-03-01/000009-000000.parquet"
+    for number, name in enumerate([*theirs, left]):
+        (tmp_path / f"{number}").write_bytes(b"PAR1")
+        place_of(folder).put(name, tmp_path / f"{number}")
+    with SegmentArchive(folder):
+        pass
+    names = place_of(folder).names()
+    assert [name for name in [*theirs, left] if name in names] == theirs
+
+
+def test_there_is_one_writer(folder: Path, file: Path) -> None:
     """Another one, and an export into the folder, are refused while it is written."""
-    folder = tmp_path / "segments"
     with SegmentArchive(folder):
         with pytest.raises(StoreBusyError, match="another process writes it"):
             SegmentArchive(folder)
@@ -236,9 +300,9 @@ def test_there_is_one_writer(tmp_path: Path, file: Path) -> None:
             export(file, folder)
 
 
-def test_an_export_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_export_is_gone_on_with(folder: Path, tmp_path: Path) -> None:
     """What was exported is written on as an archive; then nothing else is exported into it."""
-    file, folder = tmp_path / "file.duckdb", tmp_path / "segments"
+    file = tmp_path / "file.duckdb"
     whole = archived(seeded_stream(3, 40))
     with Archive(file) as archive:
         go_on(archive, whole, at_once=100, batches=1)

@@ -29,6 +29,10 @@ from tests.benchmarks.conversations import utterances
 
 Answer = TypeVar("Answer")
 TURNS_EACH = 200
+_ONE_RECORD = """
+SELECT standing, grade FROM record_versions
+WHERE record = ? AND from_turn <= ? AND (to_turn IS NULL OR to_turn > ?)
+"""
 
 
 def timed(call: Callable[[], Answer]) -> tuple[Answer, float]:
@@ -88,8 +92,14 @@ def any_turn(path: Path, turns: int) -> None:
             _, folded = timed(lambda turn=turn: store.conversation_at("default", "c0", turn))
         with closing(opened(path)) as connection:
             view, asked = timed(lambda turn=turn: state_at(connection, "default", "c0", turn))
-        assert view is not None
-        print(f"{'turn':>12} {turn:>8,}: snapshot and fold {folded:.2f} s, one query {asked:.2f} s")
+            assert view is not None
+            record = [chance.choice(view["records"])["record"], turn, turn]
+            rows, one = timed(lambda ask=record: connection.execute(_ONE_RECORD, ask).fetchall())
+        assert len(rows) == 1
+        print(
+            f"{'turn':>12} {turn:>8,}: snapshot and fold {folded:.2f} s; interval rows: "
+            f"whole state {asked:.2f} s, one record {1_000 * one:.0f} ms"
+        )
 
 
 def main() -> None:

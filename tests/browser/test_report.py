@@ -261,6 +261,22 @@ def test_two_thousand_records_are_usable(tmp_path: Path, open_page: OpenPage) ->
     assert mark(page, early).count() == 1
 
 
+def test_what_rests_on_what_is_seen_without_asking(tmp_path: Path, open_page: OpenPage) -> None:
+    """Of a long conversation the links of the records in view are drawn, if these are not many."""
+    page = open_page(written(tmp_path, tell(busy(2_000), "busy"), "busy")).page
+    assert 30 < page.locator("#map .link.quiet").count() < 200
+    assert page.locator("#map .link.quiet.attack").count() > 0
+    page.focus("#turn")
+    page.keyboard.press("Home")
+    assert page.locator("#map .link.quiet").count() == 0
+    page.keyboard.press("End")
+    for _ in range(8):
+        if page.locator("#narrower").is_enabled():
+            page.click("#narrower")
+    assert page.locator("#map .mark").count() > 120
+    assert page.locator("#map .link.quiet").count() == 0
+
+
 @pytest.mark.parametrize("width", [360, 768])
 def test_it_fits_a_phone(
     deliberation: Told, tmp_path: Path, open_page: OpenPage, width: int

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from processor.engine.conversation import Conversation
+from processor.engine.snapshot import dump
 from processor.evidence.fold import fold
 from processor.render.view import state_view
 from processor.scenarios import NAMES, utterances
@@ -59,8 +60,25 @@ def answers(path: Path, asked: list[tuple[Key, int]]) -> dict[tuple[Key, int], b
         }
 
 
+def folded_answers(path: Path, asked: list[tuple[Key, int]]) -> dict[tuple[Key, int], bytes]:
+    """The same from the newest snapshot before the turn and what the log has after it."""
+    found: dict[tuple[Key, int], bytes] = {}
+    with Store(path, read_only=True) as store:
+        for key, turn in asked:
+            conversation = store.conversation_at(*key, turn) or Conversation.empty(*key)
+            found[key, turn] = canonical_bytes(state_view(conversation))
+    return found
+
+
+def live_states(path: Path, asked: list[tuple[Key, int]]) -> dict[Key, bytes]:
+    """What each conversation is now, in all its parts."""
+    with Store(path, read_only=True) as store:
+        live = {key: store.conversation(*key) for key, _ in asked}
+    return {key: b"" if now is None else dump(now) for key, now in live.items()}
+
+
 def check(folder: Path, first: int, count: int) -> None:
-    """Every turn of so many random conversations: twice, and once more after further turns."""
+    """Every turn of so many random conversations, both ways: twice, and after further turns."""
     streams = [
         [
             {**said, "conversation_id": f"s{seed}"}
@@ -69,17 +87,20 @@ def check(folder: Path, first: int, count: int) -> None:
         for seed in range(first, first + count)
     ]
     expected: dict[tuple[Key, int], bytes] = {}
+    run(folder, [said for stream in streams for said in stream])
     for stream in streams:
-        run(folder, list(stream))
         expected |= fresh_folds(stream)
     path = folder / "store.duckdb"
     assert indexed(path) == count
+    live, stored = live_states(path, list(expected)), path.read_bytes()
     for _ in range(2):
         assert answers(path, list(expected)) == expected
-    for stream in streams[::10]:
-        run(folder, [further(stream[0], number) for number in range(FURTHER)])
-    assert indexed(path) == len(streams[::10])
+        assert folded_answers(path, list(expected)) == expected
+    assert (live_states(path, list(expected)), path.read_bytes()) == (live, stored)
+    run(folder, [further(stream[0], number) for number in range(FURTHER) for stream in streams])
+    assert indexed(path) == count
     assert answers(path, list(expected)) == expected
+    assert folded_answers(path, list(expected)) == expected
 
 
 def further(said: dict[str, Any], number: int) -> dict[str, Any]:

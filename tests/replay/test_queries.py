@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import orjson
 import pytest
 
 import replay
+from tests.audit.stores import make_archive
+from tests.cli.test_surroundings import is_one_line
 from tests.replay.test_store import standfast
 
 README = Path(str(replay.__file__)).with_name("README.md")
@@ -44,12 +47,16 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store of the scenario, with interval rows."""
+@pytest.fixture(scope="module", params=["run", "archive"])
+def indexed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scenario as a run's store and as an archive of its topics, with interval rows."""
     folder = tmp_path_factory.mktemp("indexed")
-    assert standfast("run", f"processor/scenarios/{NAME}.jsonl", "--out", folder).returncode == 0
+    source = Path("processor/scenarios", f"{NAME}.jsonl")
     path = folder / "standfast.duckdb"
+    if request.param == "run":
+        assert standfast("run", source, "--out", folder).returncode == 0
+    else:
+        make_archive(path, [orjson.loads(line) for line in source.read_bytes().splitlines()])
     assert standfast("replay", "index", "--db", path).stdout == b"1 conversations indexed\n"
     return path
 
@@ -74,3 +81,15 @@ def test_indexing_what_is_not_there_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sealed_store_has_no_interval_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its keys too, indexing it is one line that says how to ask instead."""
+    assert standfast("keys", "create", tmp_path / "keys.jsonl", "--id", "a").returncode == 0
+    monkeypatch.setenv("STANDFAST_KEY_FILE", str(tmp_path / "keys.jsonl"))
+    source = f"processor/scenarios/{NAME}.jsonl"
+    assert standfast("run", source, "--out", tmp_path).returncode == 0
+    ran = standfast("replay", "index", "--db", tmp_path / "standfast.duckdb")
+    assert is_one_line(ran, "is sealed", "--turn")

@@ -98,3 +98,36 @@ def test_no_room_is_one_line_and_damages_nothing(
         assert audit(tmp_path / "segments").divergences == []
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM log").fetchall() == [(39,)]
+
+
+@pytest.mark.mounts
+@pytest.mark.parametrize(
+    ("name", "spare_kib"),
+    [(name, 0) for name in ("index", "export", "anchor", "reinterpret")]
+    + [("index", 8), ("export", 40), ("anchor", 8), ("reinterpret", 200)],
+)
+def test_a_full_disk_is_one_line_and_damages_nothing(
+    whole: Path, tmp_path: Path, name: str, spare_kib: int
+) -> None:
+    """On a small disk of its own a command that finds no room says so, and the store is sound."""
+    disk, after = tmp_path / "disk", tmp_path / "after"
+    disk.mkdir()
+    (command,) = (each for each in COMMANDS if each[0] == name)
+    size = whole.stat().st_size // 1_024 + spare_kib
+    steps = (
+        f"mount -t tmpfs -o size={size}k tmpfs {disk} && cp {whole} {disk}/store.duckdb && "
+        f'{{ "$@"; status=$?; cp -r {disk} {after}; exit $status; }}'
+    )
+    ran = subprocess.run(
+        ["unshare", "-rm", "sh", "-c", steps, "sh", sys.executable, "-m", "processor.cli.main"]
+        + [*asked(command, disk / "store.duckdb")]
+        + (["--input", "processor/scenarios/incident.jsonl"] if name == "reinterpret" else []),
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert is_one_line(ran, str(disk))
+    assert audit(after / "store.duckdb").divergences == []
+    assert not (after / "anchor.jsonl").exists()
+    assert not (after / "new" / "standfast.duckdb").exists()
+    assert standfast(*asked(COMMANDS[2], after / "store.duckdb")).returncode == 0

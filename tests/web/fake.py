@@ -30,6 +30,7 @@ from schemas.derived import UngroundedAlert
 from schemas.http import PLACE_MAX, Readiness
 from schemas.utterance import Utterance
 from schemas.wire import canonical_bytes, decode_utterance
+from tests.waiting import WAIT_SECONDS_MAX
 
 Answer = TypeVar("Answer")
 HERE = "/v1/tenants/acme/conversations/c1"
@@ -267,7 +268,7 @@ def run(work: Coroutine[Any, Any, Answer]) -> Answer:
     """Run it to its end; nothing takes longer than this."""
 
     async def bounded() -> Answer:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(WAIT_SECONDS_MAX):
             return await work
 
     return asyncio.run(bounded())

@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar, final
 
 import duckdb
 
+from replay.bucket import Bucket
+from replay.bucket_path import BucketPath
 from replay.errors import StoreBusyError, StoreError
 from replay.opened import opened as opened_to_read
 from replay.reading import ConversationReader
@@ -67,7 +69,7 @@ class Source:
         self.path = path
         self._beside = opened
         self._stories: OrderedDict[Key, Story] = OrderedDict()
-        self._reached: dict[Key, tuple[tuple[int, ...], int]] = {}
+        self._reached: dict[Key, tuple[tuple[object, ...], int]] = {}
 
     def tenants(self) -> list[tuple[str, int]]:
         """Every tenant and how many conversations it has."""
@@ -138,8 +140,10 @@ def _continues(connection: duckdb.DuckDBPyConnection, key: Key, story: Story) ->
     return row is not None and row[0] == story.conversation.digest
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
+def _stamp(path: Path) -> tuple[object, ...]:
     """What changes when the file does, or what is written beside it before it is taken in."""
+    if isinstance(path, BucketPath):
+        return (Bucket(path).changed(),)
     stamps: list[int] = []
     for name in (path, path / MANIFEST, path.with_name(f"{path.name}.wal")):
         try:
