@@ -66,6 +66,8 @@ def _blind_section(facts: Sequence[Fact]) -> Section:
 
 def _row_section(row: Row, closed: bool, *, typed: bool) -> Section:
     history = periods(row)
+    if not history:  # all that the class has kept of the key was withdrawn
+        return Section(row.key.entity, row.key.attribute, row.key.facet or None, None, "ok", ())
     lines = [
         Line(
             _said(entry.fact),

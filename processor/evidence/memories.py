@@ -7,13 +7,13 @@ class keeps of a key, which is what its readers read and what its size is measur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import NamedTuple, final
 
 from processor.evidence.fact import Arrival, Fact
 from processor.evidence.key import Key
 from processor.evidence.ledger import Event, Ledger, Withdrawal
-from processor.evidence.row import Keep, Row
+from processor.evidence.row import Keep, Row, as_kept
 from processor.evidence.scorer import RULES, Scorer
 from schemas.evidence import MemoryClass, Relation
 from schemas.wire import canonical_bytes
@@ -63,6 +63,18 @@ class Memory:
         self.facts: dict[Key, tuple[Fact, ...]] = {}
         self.passages: list[Passage] = []
 
+    @classmethod
+    def of_rows(cls, memory_class: MemoryClass, rows: Mapping[Key, Row]) -> Memory:
+        """The memory of an aware class, which is part of the ledger's, for the keys of these rows.
+
+        It is for questions alone: what it is not told it cannot go on from.
+        """
+        assert memory_class in AWARE_CLASSES
+        memory = cls(memory_class)
+        keep = memory.ledger.keep
+        memory.ledger.rows = {key: as_kept(row, keep) for key, row in rows.items()}
+        return memory
+
     @property
     def rows(self) -> MutableMapping[Key, Row]:
         """The rows by key; empty for a class that keeps none."""
@@ -109,7 +121,7 @@ class Memory:
         conflicts = [list(conflict) for conflict in row.conflicts]
         match self.ledger.keep:
             case Keep.LIVE:
-                return [live, row.open_conflicts() != ()]
+                return [live, conflicts]
             case Keep.CLOSED:
                 closed = [[_fact_values(c.fact), c.turn, c.is_late] for c in row.closed]
                 return [live, closed, conflicts]
