@@ -192,7 +192,7 @@ def tier_mix(events: list[Event], tell: TellTier = tier_of) -> dict[Tier, int]:
     """How many keys are of each conflict tier."""
     memory = Memory(MemoryClass.GRAPHRAG_LITE)
     memory.take_all(events)
-    tiers = [tell(structure_of(facts)) for facts in memory.facts.values()]
+    tiers = [tell(structure_of(facts)) for facts in map(memory.facts, memory.keys())]
     return {tier: tiers.count(tier) for tier in Tier}
 
 

@@ -11,6 +11,7 @@ from processor.evidence.row import Row
 from processor.evidence.timeline import periods
 from tests.evidence.streams import arrival, ledger, random_events, row
 from tests.oracles.naive_ledger import naive_row
+from tests.oracles.naive_timeline import naive_periods
 
 SEEDS = 1_500
 
@@ -43,6 +44,16 @@ def test_the_update_equals_the_definition_by_the_active_set() -> None:
 def test_the_update_equals_the_definition_on_many_streams() -> None:
     """The same on 100,000 streams."""
     check_against_oracle(range(SEEDS, 100_000))
+
+
+def test_the_history_equals_the_definition_by_every_pair_of_facts() -> None:
+    """Periods, their ends and whether they were contested are those of the slow history."""
+    contested = 0
+    for seed in range(3_000):
+        of = row(random_events(seed, 4 + seed % 14))
+        assert periods(of) == naive_periods(of), seed
+        contested += any(period.is_contested for period in periods(of))
+    assert contested > 1_000
 
 
 def test_a_holding_knows_whom_it_is_in_conflict_with() -> None:
