@@ -26,7 +26,7 @@ from processor.render.memory import (
     memory_render,
     remembered,
 )
-from schemas.evidence import MemoryClass, QueryClass, RenderFormat, is_valid_time
+from schemas.evidence import WEIGHT_MAX, MemoryClass, QueryClass, RenderFormat, is_valid_time
 
 
 @click.group()
@@ -192,12 +192,15 @@ def _given(mix: Iterable[str]) -> Iterable[tuple[QueryClass, float]]:
     for written in mix:
         name, _, weight = written.partition("=")
         try:
-            yield QueryClass(name), float(weight)
+            query_class, often = QueryClass(name), float(weight)
         except ValueError as wrong:
             names = ", ".join(QueryClass)
             raise BadInputError(
                 f"--mix: {written!r} is not CLASS=WEIGHT with a class of {names}"
             ) from wrong
+        if not often <= WEIGHT_MAX:
+            raise BadInputError(f"--mix: {written!r}: a weight is at most {WEIGHT_MAX:g}")
+        yield query_class, often
 
 
 def _recorded(queries: Path | None) -> Iterable[tuple[QueryClass, float]]:

@@ -257,6 +257,16 @@ def test_what_cannot_be_shown_is_a_problem(
     assert problem["place"] == place
 
 
+def test_a_date_that_is_none_is_told_in_words() -> None:
+    """Neither the pattern of a date nor the name of an exception stands in the answer."""
+    asked = "/memory?entity=x&attribute=y&query=as_of&at="
+    told = [get(asked + written)[1]["detail"] for written in ("2026-01-01T00:00:00", "2026-02-30")]
+    assert told == [
+        "this is no year, month, day, or moment with a zone",
+        "there is no such date",
+    ]
+
+
 def test_a_view_waits_for_what_was_written() -> None:
     """The utterance that it must see is in it."""
 
