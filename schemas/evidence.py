@@ -5,6 +5,7 @@ Also what a ledger may be asked, what a memory may keep, and how it may be shown
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -17,8 +18,17 @@ from schemas.ids import RecordId
 AtomText = Annotated[str, Field(min_length=1, max_length=1_024)]
 
 
+_WRITTEN = (
+    r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T([01][0-9]|2[0-3]):[0-9]{2}"
+    r"(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?)?)?$"
+)
+_MATCHES = re.compile(_WRITTEN).fullmatch
+
+
 def _in_the_calendar(written: str) -> str:
-    """Refuse what has the right shape but is no date, such as 30 February."""
+    """Refuse other shapes, and what has the right one but is no date, such as 30 February."""
+    if _MATCHES(written) is None:
+        raise ValueError("this is no year, month, day, or moment with a zone")
     try:
         datetime.fromisoformat(written if "T" in written else (written + "-01-01")[:10])
     except ValueError as invalid:
@@ -28,10 +38,7 @@ def _in_the_calendar(written: str) -> str:
 
 ValidTime = Annotated[
     str,
-    Field(
-        pattern=r"^[0-9]{4}(-[0-9]{2}(-[0-9]{2}(T([01][0-9]|2[0-3]):[0-9]{2}"
-        r"(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?)?)?$"
-    ),
+    Field(json_schema_extra={"pattern": _WRITTEN}),
     AfterValidator(_in_the_calendar),
 ]
 """A year, month, day, or moment with a zone, in ISO 8601: a source often knows only the year."""
@@ -107,7 +114,8 @@ AUTO: Literal["auto"] = "auto"
 MemorySetting = MemoryClass | Literal["auto"]
 """The memory class of a tenant, or `auto`: the least that its queries need."""
 
-Weight = Annotated[float, Field(ge=0, le=1e12)]
+WEIGHT_MAX = 1e12
+Weight = Annotated[float, Field(ge=0, le=WEIGHT_MAX)]
 """How often something is asked, in any unit: a count, or a share."""
 
 

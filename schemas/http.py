@@ -18,7 +18,7 @@ from schemas.derived import Outcome, UngroundedAlert, VerdictEvent, VerdictReaso
 from schemas.evidence import AtomText, MemoryClass, QueryClass, RenderFormat, ValidTime
 from schemas.ids import AgentId, ConversationId, RecordId, RoleName, TenantId, UtteranceId
 from schemas.utterance import CandidateClaim
-from schemas.wire import WireError
+from schemas.wire import WireError, problem_of
 
 WAIT_MS_DEFAULT = 2_000
 WAIT_MS_MAX = 30_000
@@ -256,7 +256,7 @@ def decode_query(model: type[Query], parameters: Iterable[tuple[str, str]]) -> Q
         return model.model_validate(given)
     except ValidationError as invalid:
         error = invalid.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise WireError(str(error["loc"][0]), error["msg"]) from invalid
+        raise WireError(str(error["loc"][0]), problem_of(error)) from invalid
 
 
 _SEVERITY = (

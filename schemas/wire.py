@@ -206,17 +206,17 @@ def _wire_error(invalid: ValidationError, written: bytes) -> WireError:
     try:
         document = from_json(written)
     except ValueError:
-        return WireError("", _problem(errors[0]))
+        return WireError("", problem_of(errors[0]))
     places = [_place(error, document) for error in errors]
     first = places[0]
     furthest = max(
         (at for at, place in enumerate(places) if place[: len(first)] == first),
         key=lambda at: (len(places[at]), not errors[at]["type"].endswith("_type")),
     )
-    return WireError(".".join(map(str, places[furthest])), _problem(errors[furthest]))
+    return WireError(".".join(map(str, places[furthest])), problem_of(errors[furthest]))
 
 
-def _problem(error: ErrorDetails) -> str:
+def problem_of(error: ErrorDetails) -> str:
     """What is wrong, without what our callers can see: that it is a value, that it is line 1."""
     message = error["msg"].removeprefix("Value error, ")
     return message.replace(" at line 1 column ", " at column ")

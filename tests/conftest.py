@@ -141,7 +141,6 @@ def _missing() -> dict[str, str | None]:
         "browser": browser_is_missing(),
         "deploy": tools_are_missing(),
         "hooks": hooks_are_missing(),
-        "openssl": None if shutil.which("openssl") else "there is no openssl on the PATH",
     }
 
 
@@ -161,6 +160,8 @@ def _groups_left_out(config: pytest.Config) -> Iterator[LeftOut]:
     for marker, reason in _missing().items():
         if reason is not None:
             yield LeftOut(marker, reason)
+    if shutil.which("openssl") is None:
+        yield LeftOut("openssl", "there is no program of that name")
     if not _can_mount():
         yield LeftOut("mounts", "this user may not mount anything here; other tests limit files")
     if not config.getoption("--bench"):

@@ -23,6 +23,7 @@ from processor.app.held import HeldConversations
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.engine.snapshot import capture
+from processor.evidence.projection import with_ledger
 from processor.vault.sealed import is_sealed
 from processor.vault.vault import Vault
 from replay.batch import Batch, Position, record_hash
@@ -148,14 +149,15 @@ class LocalStore:
             await self.flush()
         key = conversation_key(tenant_id, conversation_id)
         await self._not_apart(key)
-        held = self._held.get(key)
-        if held is not None:
+        if (held := self._held.get(key)) is not None:
             return held
         loading = self._loading.get(key)
         if loading is None:
             loading = asyncio.create_task(self._load(self._loading, tenant_id, conversation_id))
             self._loading[key] = loading
-        return await asyncio.shield(loading)
+        conversation = await asyncio.shield(loading)
+        await self._not_apart(key)  # whoever waited for the same may be changing it
+        return conversation
 
     async def find(self, tenant_id: str, conversation_id: str) -> Conversation | None:
         """The same if anything of it is folded, else None; what is not there is not held."""
@@ -243,12 +245,12 @@ class LocalStore:
     ) -> Conversation:
         key = conversation_key(tenant_id, conversation_id)
         try:
-            found = await self._run(lambda: self._evicted.get(key))
+            found = await self._run(lambda: with_ledger(self._evicted.get(key)))
             if found is None:
                 if self._batch.has(key):
                     await self.flush()
                 found = await self._read(
-                    lambda: self._store.conversation(tenant_id, conversation_id)
+                    lambda: with_ledger(self._store.conversation(tenant_id, conversation_id))
                 )
         finally:
             del loading[key]

@@ -27,6 +27,7 @@ from processor.app.setting_kinds import (
     TenantIds,
 )
 from replay.bucket_path import URL_PATTERN
+from schemas.wire import problem_of
 
 KAFKA_PREFIX = "STANDFAST_KAFKA_"
 WORKER_PREFIX = "STANDFAST_WORKER_"
@@ -230,5 +231,4 @@ def _naming(prefix: str) -> Iterator[None]:
         first = invalid.errors(include_input=False, include_url=False, include_context=False)[0]
         name = "_".join(part for part in first["loc"] if isinstance(part, str)).upper()
         name = prefix + name.removeprefix(prefix)  # a field with another name beside is called so
-        problem = first["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{name.rstrip('_')}: {problem}") from invalid
+        raise SettingsError(f"{name.rstrip('_')}: {problem_of(first)}") from invalid

@@ -24,8 +24,9 @@ from processor.render.memory import (
     memory_advice,
     memory_answer,
     memory_render,
+    remembered,
 )
-from schemas.evidence import MemoryClass, QueryClass, RenderFormat, is_valid_time
+from schemas.evidence import WEIGHT_MAX, MemoryClass, QueryClass, RenderFormat, is_valid_time
 
 
 @click.group()
@@ -79,7 +80,7 @@ def ask(
     asked = Asked(entity, attribute, facet, kind, at=at)
     by = _class_for(conversation, memory_class, tenants_path)
     try:
-        answer = memory_answer(conversation, asked, by)
+        answer = memory_answer(remembered(conversation, by, asked.key), asked)
     except FacetNeededError as needed:
         raise BadInputError(f"ATTRIBUTE: {needed}; give --facet") from needed
     if as_json:
@@ -119,7 +120,7 @@ def show(
 ) -> int:
     """Show the evidence in words, as a model should read it."""
     by = _class_for(conversation, memory_class, tenants_path)
-    shown = memory_render(conversation, RenderFormat(how), by, budget, superseded)
+    shown = memory_render(remembered(conversation, by), RenderFormat(how), budget, superseded)
     if as_json:
         write_json(shown)
         return 0
@@ -191,12 +192,15 @@ def _given(mix: Iterable[str]) -> Iterable[tuple[QueryClass, float]]:
     for written in mix:
         name, _, weight = written.partition("=")
         try:
-            yield QueryClass(name), float(weight)
+            query_class, often = QueryClass(name), float(weight)
         except ValueError as wrong:
             names = ", ".join(QueryClass)
             raise BadInputError(
                 f"--mix: {written!r} is not CLASS=WEIGHT with a class of {names}"
             ) from wrong
+        if not often <= WEIGHT_MAX:
+            raise BadInputError(f"--mix: {written!r}: a weight is at most {WEIGHT_MAX:g}")
+        yield query_class, often
 
 
 def _recorded(queries: Path | None) -> Iterable[tuple[QueryClass, float]]:

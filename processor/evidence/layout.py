@@ -53,7 +53,7 @@ def section(memory: Memory, key: Key, closed: bool = False) -> Section:
     assert memory.memory_class not in TEXT_CLASSES, "words are shown as they are"
     row = memory.rows.get(key)
     if row is None:
-        return _blind_section(memory.facts[key])
+        return _blind_section(memory.facts(key))
     if memory.memory_class not in AWARE_CLASSES:
         return _blind_section([fact for holding in row.live for fact in holding.facts])
     return _row_section(row, closed, typed=memory.memory_class is MemoryClass.LEDGER)
@@ -66,6 +66,8 @@ def _blind_section(facts: Sequence[Fact]) -> Section:
 
 def _row_section(row: Row, closed: bool, *, typed: bool) -> Section:
     history = periods(row)
+    if not history:  # all that the class has kept of the key was withdrawn
+        return Section(row.key.entity, row.key.attribute, row.key.facet or None, None, "ok", ())
     lines = [
         Line(
             _said(entry.fact),

@@ -7,13 +7,13 @@ class keeps of a key, which is what its readers read and what its size is measur
 
 from __future__ import annotations
 
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from typing import NamedTuple, final
 
 from processor.evidence.fact import Arrival, Fact
 from processor.evidence.key import Key
 from processor.evidence.ledger import Event, Ledger, Withdrawal
-from processor.evidence.row import Keep, Row
+from processor.evidence.row import Keep, Row, as_kept
 from processor.evidence.scorer import RULES, Scorer
 from schemas.evidence import MemoryClass, Relation
 from schemas.wire import canonical_bytes
@@ -51,17 +51,29 @@ class Passage(NamedTuple):
 class Memory:
     """One memory class while a log is folded into it.
 
-    `rows` are the keys of a class that keeps rows, `facts` those of one that keeps facts alone,
-    `passages` the words, each in the order they came.
+    `rows` are the keys of a class that keeps rows, `passages` the words, each in the order they
+    came; a class that keeps facts alone has them by key in `facts`.
     """
 
-    __slots__ = ("facts", "ledger", "memory_class", "passages")
+    __slots__ = ("_facts", "ledger", "memory_class", "passages")
 
     def __init__(self, memory_class: MemoryClass) -> None:
         self.memory_class = memory_class
         self.ledger = Ledger(_KEEPS.get(memory_class, Keep.LIVE))
-        self.facts: dict[Key, tuple[Fact, ...]] = {}
+        self._facts: dict[Key, dict[object, Fact]] = {}
         self.passages: list[Passage] = []
+
+    @classmethod
+    def of_rows(cls, memory_class: MemoryClass, rows: Mapping[Key, Row]) -> Memory:
+        """The memory of an aware class, which is part of the ledger's, for the keys of these rows.
+
+        It is for questions alone: what it is not told it cannot go on from.
+        """
+        assert memory_class in AWARE_CLASSES
+        memory = cls(memory_class)
+        keep = memory.ledger.keep
+        memory.ledger.rows = {key: as_kept(row, keep) for key, row in rows.items()}
+        return memory
 
     @property
     def rows(self) -> MutableMapping[Key, Row]:
@@ -73,7 +85,11 @@ class Memory:
         if self.memory_class in TEXT_CLASSES:
             facts = (fact for passage in self.passages for fact in passage.facts)
             return tuple(dict.fromkeys(fact.key for fact in facts))
-        return tuple(self.rows if self.memory_class in _KEEPS else self.facts)
+        return tuple(self.rows if self.memory_class in _KEEPS else self._facts)
+
+    def facts(self, key: Key) -> tuple[Fact, ...]:
+        """The facts of a key that a class without rows keeps, in the order they came to stay."""
+        return tuple(self._facts.get(key, {}).values())
 
     def take(self, event: Event, scorer: Scorer = RULES, text: str = "") -> None:
         """Fold one event; `text` are the words of the record it comes from."""
@@ -88,9 +104,8 @@ class Memory:
             if self.memory_class in TEXT_CLASSES:
                 self._read(event.fact, text)
             else:
-                key = event.fact.key
-                self.facts[key] = _kept_facts(
-                    self.memory_class, self.facts.get(key, ()), event.fact
+                _keep_fact(
+                    self.memory_class, self._facts.setdefault(event.fact.key, {}), event.fact
                 )
 
     def take_all(self, events: Iterable[Event], scorer: Scorer = RULES) -> None:
@@ -103,13 +118,13 @@ class Memory:
         if self.memory_class in TEXT_CLASSES:
             return [p.text for p in self.passages if any(fact.key == key for fact in p.facts)]
         if self.memory_class not in _KEEPS:
-            return [_fact_values(fact) for fact in self.facts.get(key, ())]
+            return [_fact_values(fact) for fact in self.facts(key)]
         row = self.rows[key]
         live = [[_fact_values(fact) for fact in holding.facts] for holding in row.live]
         conflicts = [list(conflict) for conflict in row.conflicts]
         match self.ledger.keep:
             case Keep.LIVE:
-                return [live, row.open_conflicts() != ()]
+                return [live, conflicts]
             case Keep.CLOSED:
                 closed = [[_fact_values(c.fact), c.turn, c.is_late] for c in row.closed]
                 return [live, closed, conflicts]
@@ -138,21 +153,17 @@ def as_same_state(event: Event) -> Arrival | None:
     return None if isinstance(event, Withdrawal) else Arrival(event.fact, Relation.SAME_STATE)
 
 
-def _kept_facts(memory_class: MemoryClass, kept: tuple[Fact, ...], new: Fact) -> tuple[Fact, ...]:
-    """What a class without rows keeps of a key once another fact has come."""
+def _keep_fact(memory_class: MemoryClass, kept: dict[object, Fact], new: Fact) -> None:
+    """Add a fact to what a class without rows keeps of its key, in place of what it replaces."""
     match memory_class:
         case MemoryClass.LATEST_ONLY:
-            return (new,)
+            kept[None] = new
         case MemoryClass.METADATA_ONLY:
-            others = tuple(fact for fact in kept if not _same_value(fact, new))
-            same = [fact for fact in kept if _same_value(fact, new)]
-            return (*others, same[0] if same and new.is_older(same[0]) else new)
+            said = new.said, new.polarity
+            same = kept.pop(said, new)
+            kept[said] = same if new.is_older(same) else new
         case _:
-            return (*kept, new)
-
-
-def _same_value(one: Fact, other: Fact) -> bool:
-    return (one.said, one.polarity) == (other.said, other.polarity)
+            kept[new.place] = new
 
 
 def _fact_values(fact: Fact) -> list[object]:

@@ -47,6 +47,13 @@ def kept_ledger(conversation: Conversation) -> Kept:
     return kept
 
 
+def with_ledger(conversation: Conversation | None) -> Conversation | None:
+    """The same with the ledger that its next turn needs, made where nobody waits for it."""
+    if conversation is not None:
+        ledger_of(conversation)
+    return conversation
+
+
 def made_up(conversation: Conversation) -> Ledger:
     """The ledger from the records alone, in O(records): what a kept one must equal."""
     ledger = Ledger()

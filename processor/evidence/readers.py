@@ -45,11 +45,11 @@ def ask(memory: Memory, query: Query, retrieved: int = RETRIEVED) -> Answer:
             row = memory.rows.get(query.key)
             return NOTHING if row is None else _newest([f for h in row.live for f in h.facts])
         case MemoryClass.GRAPHRAG_LITE:
-            return _most_told(memory.facts.get(query.key, ()))
+            return _most_told(memory.facts(query.key))
         case MemoryClass.GRAPHRAG_ABSTAIN:
-            return _unless_they_differ(memory.facts.get(query.key, ()))
+            return _unless_they_differ(memory.facts(query.key))
         case MemoryClass.LATEST_ONLY | MemoryClass.TIMESTAMP_RERANK | MemoryClass.METADATA_ONLY:
-            return _newest(memory.facts.get(query.key, ()))
+            return _newest(memory.facts(query.key))
         case MemoryClass.DIRECT_CONTEXT | MemoryClass.RAG_TOP_K:
             return _read(memory, query.key, retrieved)
         case _:

@@ -335,16 +335,31 @@ def _foremost(row: Row, against: tuple[Holding, ...]) -> tuple[Holding, ...]:
     return (*first, *against[-CONTRADICTED_MAX + len(first) :])
 
 
+def as_kept(row: Row, keep: Keep) -> Row:
+    """What a memory that keeps so much has of a whole row: what its own fold leaves."""
+    match keep:
+        case Keep.LIVE:
+            places = {holding.place for holding in row.live}
+            conflicts = [c for c in row.conflicts if c.new in places and c.old in places]
+            return Row(row.key, row.live, conflicts=Appended(conflicts))
+        case Keep.CLOSED:
+            return row._replace(closed=Appended([_untyped(each) for each in row.closed]))
+        case Keep.RELATIONS:
+            return row
+
+
 def _close(row: Row, gone: tuple[int, ...], closing: tuple[Closed, ...], keep: Keep) -> Row:
     """The row without these holdings, and what is kept of the facts that are closed."""
     live = tuple(h for h in row.live if h.place not in gone) if gone else row.live
     if keep is Keep.LIVE:
-        places = {holding.place for holding in live}
-        conflicts = [c for c in row.conflicts if c.new in places and c.old in places]
-        return Row(row.key, live, conflicts=Appended(conflicts))
+        return as_kept(row._replace(live=live), keep)
     if keep is Keep.CLOSED:
-        closing = tuple(each._replace(relation=None, by=None) for each in closing)
+        closing = tuple(map(_untyped, closing))
     return row._replace(live=live, closed=row.closed.plus(closing))
+
+
+def _untyped(closed: Closed) -> Closed:
+    return closed._replace(relation=None, by=None)
 
 
 def _holding(facts: tuple[Fact, ...], against: frozenset[int]) -> Holding:

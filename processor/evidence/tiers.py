@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias, final
 
 from processor.evidence.fact import Fact
@@ -109,11 +109,9 @@ def numbers_of(structure: Structure) -> tuple[float, ...]:
 
 def _differ(last: list[tuple[str, bool]]) -> bool:
     """Whether what the sources said last cannot all be in force."""
-    return any(_exclude(one, other) for one, other in combinations(last, 2))
-
-
-def _exclude(one: tuple[str, bool], other: tuple[str, bool]) -> bool:
-    if one[1] and other[1]:
-        same = one[0] == other[0] or is_finer(one[0], other[0]) or is_finer(other[0], one[0])
-        return not same
-    return one[1] != other[1] and one[0] == other[0]
+    given = list(dict.fromkeys(said for said, polarity in last if polarity))
+    denied = frozenset(said for said, polarity in last if not polarity)
+    if not denied.isdisjoint(given):
+        return True
+    by_length = sorted(given, key=len)
+    return not all(is_finer(longer, shorter) for shorter, longer in pairwise(by_length))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, final
 
 from processor.engine.conversation import Conversation
@@ -11,10 +12,11 @@ from processor.evidence.fact import Arrival
 from processor.evidence.key import Key, key_of
 from processor.evidence.ledger import Event
 from processor.evidence.memories import AWARE_CLASSES, TEXT_CLASSES, Memory
-from processor.evidence.projection import events_of, scorer_for
+from processor.evidence.projection import events_of, ledger_of, scorer_for
 from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.retention import select_retention
+from processor.evidence.row import Row
 from processor.evidence.tiers import TellTier, Tier, structure_of, tier_of
 from processor.render.tokens import estimate_tokens
 from processor.render.view import View
@@ -42,15 +44,58 @@ class Asked(NamedTuple):
     turn: int | None = None
     at: str | None = None
 
+    @property
+    def key(self) -> Key:
+        """The key that was named."""
+        return key_of(self.entity, self.attribute, self.facet)
 
-def memory_of(
-    conversation: Conversation, memory_class: MemoryClass, about: Key | None = None
-) -> Memory:
-    """A memory of this class, folded from the conversation.
 
-    With `about` it may lack the keys of other entities and attributes: no row depends on another,
-    but what retrieves looks at all words.
+@final
+class Remembered(NamedTuple):
+    """What is asked about the memory of a conversation as of a turn.
+
+    `memory` makes it, which may take long. For the classes that are aware of what replaced what it
+    is made of rows, which are values: then it is the same whatever becomes of the conversation.
     """
+
+    tenant_id: str
+    conversation_id: str
+    turn: int
+    memory: Callable[[], Memory]
+
+
+def remembered(
+    conversation: Conversation,
+    memory_class: MemoryClass = MemoryClass.LEDGER,
+    about: Key | None = None,
+) -> Remembered:
+    """The memory of the conversation as it is now, in the time that copying a dict takes.
+
+    With `about` it may lack the keys of other entities and attributes.
+    """
+    if memory_class in AWARE_CLASSES:
+        rows = ledger_of(conversation).rows
+        needed = dict(rows) if about is None or about not in rows else {about: rows[about]}
+        memory = partial(_of_rows, needed, memory_class, about)
+    else:
+        memory = partial(_folded, conversation, memory_class, about)
+    ids = conversation.tenant_id, conversation.conversation_id
+    return Remembered(*ids, conversation.turn, memory)
+
+
+def memory_of(conversation: Conversation, memory_class: MemoryClass) -> Memory:
+    """A memory of this class after all that was said in the conversation."""
+    return remembered(conversation, memory_class).memory()
+
+
+def _of_rows(rows: dict[Key, Row], memory_class: MemoryClass, about: Key | None) -> Memory:
+    if about is not None:
+        rows = {key: row for key, row in rows.items() if key[:2] == about[:2]}
+    return Memory.of_rows(memory_class, rows)
+
+
+def _folded(conversation: Conversation, memory_class: MemoryClass, about: Key | None) -> Memory:
+    """A memory of any class, from the events: no key depends on another but where it retrieves."""
     memory = Memory(memory_class)
     records = conversation.state.records
     wanted = None if about is None or memory_class in TEXT_CLASSES else about[:2]
@@ -60,19 +105,16 @@ def memory_of(
     return memory
 
 
-def memory_answer(
-    conversation: Conversation, asked: Asked, memory_class: MemoryClass = MemoryClass.LEDGER
-) -> View:
+def memory_answer(of: Remembered, asked: Asked) -> View:
     """What the memory answers. Raises FacetNeededError."""
-    named = key_of(asked.entity, asked.attribute, asked.facet)
-    memory = memory_of(conversation, memory_class, named)
-    key = named if asked.facet is not None else _with_facet(memory, named)
+    memory = of.memory()
+    key = asked.key if asked.facet is not None else _with_facet(memory, asked.key)
     answer = ask(memory, Query(key, asked.query_class, asked.turn, asked.at))
     return {
-        "tenant_id": conversation.tenant_id,
-        "conversation_id": conversation.conversation_id,
-        "turn": conversation.turn,
-        "memory": memory_class,
+        "tenant_id": of.tenant_id,
+        "conversation_id": of.conversation_id,
+        "turn": of.turn,
+        "memory": memory.memory_class,
         "query": asked.query_class,
         "entity": asked.entity,
         "attribute": asked.attribute,
@@ -109,18 +151,17 @@ def answer_line(answer: View) -> str:
 
 
 def memory_render(
-    conversation: Conversation,
+    of: Remembered,
     how: RenderFormat = RenderFormat.COMPACT,
-    memory_class: MemoryClass = MemoryClass.LEDGER,
     budget_tokens: int = BUDGET_TOKENS,
     superseded: bool = False,
 ) -> View:
     """The memory in words; what was superseded is left out unless it is asked for."""
-    memory = memory_of(conversation, memory_class)
+    memory = of.memory()
     text = render(memory, how, estimate_tokens, budget_tokens, closed=superseded)
     return {
-        "turn": conversation.turn,
-        "memory": memory_class,
+        "turn": of.turn,
+        "memory": memory.memory_class,
         "format": how,
         "text": text,
         "tokens": estimate_tokens(text),
@@ -151,7 +192,7 @@ def tier_mix(events: list[Event], tell: TellTier = tier_of) -> dict[Tier, int]:
     """How many keys are of each conflict tier."""
     memory = Memory(MemoryClass.GRAPHRAG_LITE)
     memory.take_all(events)
-    tiers = [tell(structure_of(facts)) for facts in memory.facts.values()]
+    tiers = [tell(structure_of(facts)) for facts in map(memory.facts, memory.keys())]
     return {tier: tiers.count(tier) for tier in Tier}
 
 

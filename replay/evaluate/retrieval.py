@@ -17,17 +17,22 @@ STATEMENTS, FACTS = 22, 50
 
 @final
 class Retriever:
-    """An index over texts. Raises ExtraMissing."""
+    """An index over texts, of which there may be none. Raises ExtraMissing."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = texts
         self._bm25s: Any = needed("bm25s")
-        self._index = self._bm25s.BM25()
-        self._index.index(self._split(list(texts)), show_progress=False)
+        words = self._split(list(texts))
+        self._has_words = any(words.ids)
+        if self._has_words:
+            self._index = self._bm25s.BM25()
+            self._index.index(words, show_progress=False)
 
     def best(self, question: str, count: int) -> tuple[int, ...]:
-        """The places of the best texts, ascending."""
+        """The places of the best texts, ascending; the first ones if no text has a word."""
         wanted = min(count, len(self._texts))
+        if not self._has_words:
+            return tuple(range(wanted))
         asked = self._split([question])
         found, _ = self._index.retrieve(asked, k=wanted, show_progress=False)
         return tuple(sorted(int(place) for place in found[0]))

@@ -1,7 +1,7 @@
 """The ledger's figures: `python -m tests.benchmarks.evidence`.
 
-Atoms folded per second of the processor, bytes kept of a key by each memory class, and how long a
-question takes at growing numbers of keys.
+Atoms folded per second of the processor, bytes kept of a key by each memory class, also of one that
+changes often, and how long a question takes at growing numbers of keys.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from processor.cli.main import GC_THRESHOLDS
 from processor.evidence.answers import Query
 from processor.evidence.fact import Arrival, Told, fact_of
 from processor.evidence.key import key_of
-from processor.evidence.memories import TEXT_CLASSES, Memory
+from processor.evidence.memories import AWARE_CLASSES, TEXT_CLASSES, Memory
 from processor.evidence.readers import ask
 from schemas.evidence import Atom, MemoryClass, QueryClass
 
@@ -26,6 +26,7 @@ KEYS = (1_000, 100_000, 1_000_000)
 ATOMS_PER_KEY = 1.5
 ASKED = 2_000
 BATCH = 10_000
+CHANGES = (1, 10, 100, 1_000)
 
 
 def stream(keys: int, seed: int = 1) -> Iterator[Arrival]:
@@ -36,6 +37,13 @@ def stream(keys: int, seed: int = 1) -> Iterator[Arrival]:
         atom = Atom(entity=f"service {number}", attribute="timeout", value=f"{place} ms")
         told = Told(f"r{place}", "ann", "user", place + 1, place + 1)
         yield Arrival(fact_of(atom, told, place))
+
+
+def changing(changes: int) -> Iterator[Arrival]:
+    """One key whose value is replaced so often by its source."""
+    for place in range(changes + 1):
+        atom = Atom(entity="service", attribute="timeout", value=f"{place} ms")
+        yield Arrival(fact_of(atom, Told(f"r{place}", "ann", "user", place + 1, place + 1), place))
 
 
 def folded(memory_class: MemoryClass, arrivals: Iterator[Arrival]) -> tuple[Memory, float]:
@@ -86,6 +94,10 @@ def main() -> None:
             continue
         size = sum(len(passage.text.encode()) for passage in memory.passages) / KEYS[0]
         print(f"{memory_class:>18}: {size:>7,.0f} bytes per key")
+    for memory_class in AWARE_CLASSES:
+        sizes = [folded(memory_class, changing(n))[0].bytes_per_key() for n in CHANGES]
+        told = ", ".join(f"{size:,.0f} after {n:,}" for n, size in zip(CHANGES, sizes, strict=True))
+        print(f"{memory_class:>18}: bytes of a key {told} changes")
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ def test_ask_has_status_1_without_an_answer(
         (("advise",), "no query class has a weight above zero"),
         (("advise", "--mix", "snapshot"), "--mix: 'snapshot' is not CLASS=WEIGHT"),
         (("advise", "--mix", "snapshot=-1"), "a weight below zero"),
+        (("advise", "--mix", "snapshot=1e400"), "a weight is at most 1e+12"),
+        (("advise", "--mix", "snapshot=nan"), "a weight is at most 1e+12"),
     ],
 )
 def test_what_is_wrong_is_one_line_and_status_2(

@@ -258,7 +258,7 @@ def with_atom(**fields: object) -> dict[str, Any]:
         ("recon", {"id": "c"}, ": two items are called 'c'"),
         ("recon", {"affected": 1}, ":2: affected: Input should be a valid"),
         ("esr-bench", {"atoms": []}, ":2: atoms: there are none"),
-        ("esr-bench", with_atom(time="yesterday"), ":2: valid_from: String should match"),
+        ("esr-bench", with_atom(time="yesterday"), ":2: valid_from: this is no year"),
         ("esr-bench", with_atom(entity=""), ":2: entity: String should have"),
         ("esr-bench", {"question_id": "q"}, ": two items are called 'q'"),
         ("esr-bench", {"gold_answer": 5}, ":2: gold_answer: Input should be a valid"),

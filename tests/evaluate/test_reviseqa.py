@@ -35,22 +35,25 @@ def edit(answer: str, *context: str) -> dict[str, Any]:
     }
 
 
+SCENARIO = {
+    "id": "ex_1",
+    "original_context": [WORDS[RAIN], WORDS[WET], WORDS[SUN]],
+    "original_context_fol": [RAIN, WET, SUN],
+    "edits": [
+        edit("False", DRY, WET, DRY, SUN),
+        edit("False", DRY, WET),
+        edit("True", DRY, WET, RAIN),
+        edit("True", RAIN, WET),
+    ],
+}
+"""The third edit contradicts itself, and the second only takes away."""
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A scenario whose third edit contradicts itself, and whose second only takes away."""
-    scenario = {
-        "id": "ex_1",
-        "original_context": [WORDS[RAIN], WORDS[WET], WORDS[SUN]],
-        "original_context_fol": [RAIN, WET, SUN],
-        "edits": [
-            edit("False", DRY, WET, DRY, SUN),
-            edit("False", DRY, WET),
-            edit("True", DRY, WET, RAIN),
-            edit("True", RAIN, WET),
-        ],
-    }
+    """The file of the scenario."""
     path = tmp_path / "scenarios.jsonl"
-    path.write_bytes(orjson.dumps(scenario) + b"\n")
+    path.write_bytes(orjson.dumps(SCENARIO) + b"\n")
     return path
 
 

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+
+import pytest
 
 from processor.engine.snapshot import dump, load
+from processor.evidence.answers import Query
+from processor.evidence.fact import Arrival
 from processor.evidence.fold import SIDES_MAX
 from processor.evidence.granularity import is_finer
 from processor.evidence.key import key_of
+from processor.evidence.memories import AWARE_CLASSES, Memory
 from processor.evidence.projection import ledger_of, made_up
+from processor.evidence.readers import ask
+from processor.evidence.renders import render
 from processor.evidence.row import CONTRADICTED_MAX, LIVE_MAX, Row
+from processor.evidence.tiers import structure_of
 from schemas.derived import NoteCode, TurnEvent
+from schemas.evidence import MemoryClass, QueryClass, RenderFormat
 from tests.engine.given import Given, revise
+from tests.evidence.streams import arrival, memory
 from tests.evidence.test_join import Json, atom, outcome, seen
 
 
@@ -91,6 +102,41 @@ def test_an_utterance_full_of_values_takes_seconds() -> None:
     given.say(*operations)
     assert time.process_time() - started < 10
     assert len(row_of(given).live) == LIVE_MAX
+
+
+def dated(place: int) -> str:
+    """A year, the earlier the later the place."""
+    return str(9_999 - place % 8_000)
+
+
+SHAPES: dict[str, Callable[[int], Arrival]] = {
+    "replaced": lambda n: arrival(n, f"{n} s", valid_from=dated(-n)),
+    "disputed": lambda n: arrival(n, "ab"[n % 2], ("ann", "bob")[n % 2], valid_from=dated(n)),
+    "denied": lambda n: arrival(n, f"{n} s", polarity=False, valid_from=dated(n)),
+    "one undated": lambda n: arrival(n, f"{n} s", valid_from=dated(n) if n != 5_000 else None),
+    "said and denied": lambda n: arrival(n, "a" if n % 2 else f"{n} s", polarity=bool(n % 2)),
+    "a crowd": lambda n: arrival(n, f"{n % 200} s", f"s{n % 200}", valid_from=dated(n)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ten_thousand_values_of_one_key_are_kept_asked_and_shown_in_seconds(shape: str) -> None:
+    """By every class and query: what is compared does not grow with the square of the values."""
+    events = [SHAPES[shape](place) for place in range(10_240)]
+    ledger_of_all = memory(MemoryClass.LEDGER, events)
+    key = events[0].fact.key
+    for memory_class in MemoryClass:
+        started = time.process_time()
+        is_aware = memory_class in AWARE_CLASSES
+        rows = ledger_of_all.rows
+        kept = Memory.of_rows(memory_class, rows) if is_aware else memory(memory_class, events)
+        for query_class in QueryClass:
+            ask(kept, Query(key, query_class, turn=5_000))
+        render(kept, RenderFormat.COMPACT, len, 1_000, closed=True)
+        assert time.process_time() - started < 5, memory_class
+    started = time.process_time()
+    structure_of(memory(MemoryClass.GRAPHRAG_LITE, events).facts(key))
+    assert time.process_time() - started < 2
 
 
 def test_long_values_are_compared_word_by_word_in_little_time() -> None:

@@ -6,10 +6,9 @@ import pytest
 
 from processor.evidence.answers import Found, Query
 from processor.evidence.bm25 import ranked
-from processor.evidence.fact import Arrival
 from processor.evidence.granularity import is_finer
-from processor.evidence.ledger import Event
-from processor.evidence.memories import Memory
+from processor.evidence.ledger import Event, Withdrawal
+from processor.evidence.memories import AWARE_CLASSES, Memory
 from processor.evidence.moment import beginning
 from processor.evidence.reach import Index
 from processor.evidence.readers import ask, passages_for
@@ -105,6 +104,17 @@ def test_a_question_reaches_what_lies_behind_the_entities_it_names() -> None:
 
 @pytest.mark.parametrize("how", list(RenderFormat))
 @pytest.mark.parametrize("memory_class", list(MemoryClass))
+def test_a_key_whose_values_were_all_withdrawn_can_be_shown(
+    how: RenderFormat, memory_class: MemoryClass
+) -> None:
+    """A class that has seen the withdrawal shows no value in force."""
+    folded = memory(memory_class, [arrival(0, "30 s"), Withdrawal("r0", 2)])
+    shown = render(folded, how, len, 1_000)
+    assert ("30 s" in shown) == (memory_class not in AWARE_CLASSES)
+
+
+@pytest.mark.parametrize("how", list(RenderFormat))
+@pytest.mark.parametrize("memory_class", list(MemoryClass))
 def test_a_render_keeps_its_budget_and_is_the_same_each_time(
     how: RenderFormat, memory_class: MemoryClass
 ) -> None:
@@ -112,9 +122,12 @@ def test_a_render_keeps_its_budget_and_is_the_same_each_time(
     folded = Memory(memory_class)
     for number in range(6):
         for event in random_events(number, 5):
-            if isinstance(event, Arrival):
-                key = event.fact.key._replace(entity=f"e{number}")
-                folded.take(event._replace(fact=event.fact._replace(key=key)))
+            if isinstance(event, Withdrawal):
+                folded.take(event._replace(record=f"e{number}{event.record}"))
+                continue
+            key, record = event.fact.key._replace(entity=f"e{number}"), event.fact.record
+            fact = event.fact._replace(key=key, record=f"e{number}{record}")
+            folded.take(event._replace(fact=fact))
     whole = render(folded, how, len, 100_000, closed=True)
     assert whole == render(folded, how, len, 100_000, closed=True)
     for budget in (0, 15, 60, 200, 500):

@@ -9,10 +9,8 @@ import sys
 from tests.interpreter.scripted_endpoint import KEY, MODEL, ScriptedEndpoint
 
 
-def standfast_at(
-    endpoint: ScriptedEndpoint | None, *arguments: object, given: bytes = b""
-) -> subprocess.CompletedProcess[bytes]:
-    """Run the command as a user would who has set the endpoint's variables and no others."""
+def environment_at(endpoint: ScriptedEndpoint | None) -> dict[str, str]:
+    """The environment of a user who has set the endpoint's variables and no others."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "STANDFAST"))}
     if endpoint is not None:
         environment |= {
@@ -20,10 +18,17 @@ def standfast_at(
             "OPENAI_API_KEY": KEY,
             "STANDFAST_INTERPRETER_MODEL": MODEL,
         }
+    return environment
+
+
+def standfast_at(
+    endpoint: ScriptedEndpoint | None, *arguments: object, given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the command in that environment."""
     return subprocess.run(
         [sys.executable, "-m", "processor.cli.main", *map(str, arguments)],
         input=given,
-        env=environment,
+        env=environment_at(endpoint),
         capture_output=True,
         check=False,
         timeout=120,

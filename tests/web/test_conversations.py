@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from processor.app.messages import OPERATIONS, Delivered, log_message
 from processor.app.progress import EpochEnded, FoldProgress
 from processor.app.reduce_agent import ReduceAgent
 from processor.engine.conversation import Conversation
+from processor.engine.snapshot import capture
+from processor.evidence.key import key_of
+from processor.evidence.projection import Kept
 from processor.interpreter.port import Interpreted, Interpreter, Reading, Unreadable
 from schemas.derived import VerdictEvent
 from schemas.log import Interpretation, LogEvent, OperationsAppended
@@ -331,6 +335,61 @@ def test_a_copy_is_nobody_elses(tmp_path: Path) -> None:
             assert live is not None
             assert list(live.state.records) == ["o1"]
             assert await here.port.copied("acme", "c1", None, lambda copy: copy.turn) == 1
+
+    run(main())
+
+
+def test_whoever_waited_for_a_conversation_with_a_fold_is_given_it_after_the_fold(
+    tmp_path: Path,
+) -> None:
+    """Both wait for one reading from the disk; the one that changes it is not looked over."""
+
+    async def main() -> None:
+        async with bench(tmp_path) as here:
+            await here.say(said("u1", observe("o1")))
+            await here.store.flush()
+            here.store.forget_conversations()
+            is_begun, may_end = asyncio.Event(), threading.Event()
+            loop = asyncio.get_running_loop()
+
+            def change() -> None:
+                loop.call_soon_threadsafe(is_begun.set)
+                assert may_end.wait(30)
+
+            async def fold() -> None:
+                conversation = await here.store.conversation("acme", "c1")
+                await here.store.apart(conversation, change)
+
+            folding = asyncio.create_task(fold())
+            asking = asyncio.create_task(here.store.conversation("acme", "c1"))
+            await is_begun.wait()
+            done, _ = await asyncio.wait([asking], timeout=0.1)
+            may_end.set()
+            await folding
+            assert (await asking).sequence == 1
+            assert not done
+
+    run(main())
+
+
+@pytest.mark.parametrize("has_left_memory", [False, True])
+def test_a_conversation_comes_from_the_disk_with_its_ledger(
+    tmp_path: Path, has_left_memory: bool
+) -> None:
+    """What its next turn and its memory need is made by the thread that reads it."""
+    atom = {"entity": "pool", "attribute": "timeout", "value": "30 s"}
+
+    async def main() -> None:
+        async with bench(tmp_path) as here:
+            await here.say(said("u1", {**observe("o1"), "atoms": [atom]}))
+            captured = capture(await here.store.conversation("acme", "c1"))
+            await here.store.flush()
+            here.store.forget_conversations()
+            if has_left_memory:
+                here.store._thread.submit(here.store._evicted.put, "acme/c1", captured)
+            kept = (await here.store.conversation("acme", "c1")).projection
+            assert isinstance(kept, Kept)
+            assert (kept.turn, list(kept.ledger.rows)) == (1, [key_of("pool", "timeout")])
 
     run(main())
 

@@ -176,6 +176,46 @@ def test_the_memory_of_the_tenant_answers_unless_the_query_names_one() -> None:
     assert run(main(Tenants({"other": lean["acme"]})))[0] == "ledger"
 
 
+@pytest.mark.parametrize("asked", ["", "&query=provenance", "&query=status", "&facet=staging"])
+@pytest.mark.parametrize("memory", ["", "coarse_discard", "coarse_retain", "latest_only"])
+def test_what_the_memory_says_now_is_read_without_a_copy(memory: str, asked: str) -> None:
+    """The same as of a copy at the present turn; only what must be folded anew needs the copy."""
+    said = in_dispute()
+    query = f"&memory={memory}" if memory else ""
+    paths = (f"/memory?entity=pool&attribute=timeout&facet=live{asked}{query}", f"/memory?{query}")
+    if "facet" in asked:
+        paths = (f"/memory?entity=pool&attribute=timeout{asked}{query}", paths[1])
+
+    async def main() -> list[tuple[Any, Any, int]]:
+        copies = 0
+        copied = said.copied
+
+        async def counted(*arguments: Any) -> Any:
+            nonlocal copies
+            copies += 1
+            return await copied(*arguments)
+
+        said.copied = counted  # type: ignore[method-assign] # it is counted
+        found = []
+        async with serving(said) as client:
+            for path in paths:
+                now = await client.get(HERE + path)
+                before = copies
+                found.append((now, await client.get(f"{HERE}{path}&turn=2"), before))
+        return found
+
+    (one, as_copy, copies), (shown, shown_as_copy, more) = run(main())
+    assert (one, shown) == (as_copy, shown_as_copy)
+    assert one[0] == shown[0] == 200
+    assert (copies, more) == ((1, 3) if memory == "latest_only" else (0, 1))
+
+
+def test_there_is_no_memory_of_a_conversation_that_is_not_there() -> None:
+    """Nor of one that whoever asks may not see."""
+    status, problem = get("/memory", FakeConversations())
+    assert (status, problem["type"].rpartition(":")[2]) == (404, "no-conversation")
+
+
 #    path, status, type of the problem, place
 REFUSED = [
     ("/state?turn=2", 404, "no-conversation", None),
@@ -217,6 +257,16 @@ def test_what_cannot_be_shown_is_a_problem(
     assert (answered, problem["status"]) == (status, status)
     assert problem["type"] == f"urn:standfast:problem:{kind}"
     assert problem["place"] == place
+
+
+def test_a_date_that_is_none_is_told_in_words() -> None:
+    """Neither the pattern of a date nor the name of an exception stands in the answer."""
+    asked = "/memory?entity=x&attribute=y&query=as_of&at="
+    told = [get(asked + written)[1]["detail"] for written in ("2026-01-01T00:00:00", "2026-02-30")]
+    assert told == [
+        "this is no year, month, day, or moment with a zone",
+        "there is no such date",
+    ]
 
 
 def test_a_view_waits_for_what_was_written() -> None:

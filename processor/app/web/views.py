@@ -1,7 +1,7 @@
 """Read-only views of a conversation as of any turn: the JSON that the commands print.
 
 A view is taken of a copy, in another thread, so however large the conversation is, nothing else
-waits for it.
+waits for it. What a memory says now needs no copy: it is read from the rows that are there.
 """
 
 from __future__ import annotations
@@ -13,10 +13,18 @@ from processor.app.web.asked import Asked, Deadline
 from processor.app.web.problem_details import RETRY_SECONDS, Kind, ProblemRaised
 from processor.engine.conversation import Conversation
 from processor.engine.errors import UnknownRecordError
+from processor.evidence.key import Key
+from processor.evidence.memories import AWARE_CLASSES
 from processor.render.answers import affected_answer, context_answer, record_answer
 from processor.render.memory import Asked as AskedOfMemory
-from processor.render.memory import FacetNeededError, memory_answer, memory_render
-from processor.render.view import state_view
+from processor.render.memory import (
+    FacetNeededError,
+    Remembered,
+    memory_answer,
+    memory_render,
+    remembered,
+)
+from processor.render.view import View, state_view
 from replay.alerts import AlertPlace
 from replay.errors import NotKeptError
 from schemas.evidence import MemoryClass, QueryClass
@@ -68,16 +76,42 @@ async def memory(asked: Asked, query: MemoryQuery, of_tenant: MemoryClass) -> by
         raise ProblemRaised(Kind.INVALID, place="at", detail="at goes with the query as_of alone")
     by = query.memory or of_tenant
     try:
-        return await _view(asked, query, lambda copy: _memory(copy, query, by))
+        if query.turn is None and by in AWARE_CLASSES:
+            return await _live_memory(asked, query, by)
+        return await _view(
+            asked, query, lambda copy: _told(query, remembered(copy, by, _key_in(query)))
+        )
     except FacetNeededError as needed:
         raise ProblemRaised(Kind.INVALID, place="facet", detail=str(needed)) from needed
 
 
-def _memory(copy: Conversation, query: MemoryQuery, by: MemoryClass) -> object:
+async def _live_memory(asked: Asked, query: MemoryQuery, by: MemoryClass) -> bytes:
+    """The same of the conversation as it is: its rows are values, so nothing is copied."""
+    await _wait(asked, query.after, query.wait_ms)
+    live = await asked.conversations.find(asked.owner, asked.tenant_id, asked.looked_for)
+    if live is None:
+        raise ProblemRaised(Kind.NO_CONVERSATION)
+    of = remembered(live, by, _key_in(query))
+    async with asked.copying:
+        return await asyncio.to_thread(lambda: canonical_bytes(_told(query, of)))
+
+
+def _key_in(query: MemoryQuery) -> Key | None:
+    asked = _asked_in(query)
+    return None if asked is None else asked.key
+
+
+def _asked_in(query: MemoryQuery) -> AskedOfMemory | None:
     if query.entity is None or query.attribute is None:
-        return memory_render(copy, query.format, by, query.budget, superseded=query.superseded)
-    key = AskedOfMemory(query.entity, query.attribute, query.facet, query.query, at=query.at)
-    return memory_answer(copy, key, by)
+        return None
+    return AskedOfMemory(query.entity, query.attribute, query.facet, query.query, at=query.at)
+
+
+def _told(query: MemoryQuery, of: Remembered) -> View:
+    asked = _asked_in(query)
+    if asked is None:
+        return memory_render(of, query.format, query.budget, superseded=query.superseded)
+    return memory_answer(of, asked)
 
 
 async def alerts(asked: Asked, query: AlertsQuery) -> bytes:

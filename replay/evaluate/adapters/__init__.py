@@ -17,6 +17,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from schemas.utterance import Utterance
+from schemas.wire import problem_of
 
 Adapter = Callable[[Path], Iterable[Utterance]]
 
@@ -57,7 +58,7 @@ def unlike(invalid: ValidationError, place: str) -> AdapterError:
     """What is wrong with a part of a file: its place, the field at fault, and why."""
     first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in first["loc"])
-    return AdapterError(": ".join(filter(None, (place, field, first["msg"]))))
+    return AdapterError(": ".join(filter(None, (place, field, problem_of(first)))))
 
 
 def line_of(utterance: Utterance) -> str:

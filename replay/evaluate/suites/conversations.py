@@ -86,7 +86,7 @@ class Conversations(Workload):
         talk = self._talks[asked.talk]
         if arm == END_TO_END:
             claims, retriever = self._records[talk.id]
-            best = retriever.best(asked.query.question, STATEMENTS) if claims else ()
+            best = retriever.best(asked.query.question, STATEMENTS)
             return Question("\n".join(claims[place] for place in best), asked.query.question)
         every = tuple(range(len(talk.turns)))
         places = every if arm == LLM_ONLY else self._places(asked, arm)
@@ -106,7 +106,7 @@ class Conversations(Workload):
             talk = self._talks[id_]
             read = await fold_read(interpreter, talk.utterances())
             grounded = [r.claim for r in read.conversation.state.standing_records() if r.grounded]
-            self._records[talk.id] = (grounded, Retriever(grounded or [""]))
+            self._records[talk.id] = (grounded, Retriever(grounded))
             spent += read.cost["ingest_tokens"]
         return {"ingest_tokens": spent}
 

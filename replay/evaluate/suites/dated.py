@@ -14,6 +14,7 @@ from processor.evidence.readers import ask
 from processor.evidence.renders import render
 from processor.evidence.timeline import periods
 from processor.render.memory import memory_of
+from replay.evaluate.abstentions import abstentions
 from replay.evaluate.adapters.dated import Gold, Slot, golds, in_order, slot_utterances
 from replay.evaluate.adapters.dyknow import read_slots
 from replay.evaluate.adapters.templama import slots
@@ -30,7 +31,6 @@ from replay.evaluate.benchmark import (
     given_data,
 )
 from replay.evaluate.folding import fold_native
-from replay.evaluate.statistics import kappa
 from replay.evaluate.tokens import tokens
 from schemas.evidence import MemoryClass, QueryClass, RenderFormat
 
@@ -114,17 +114,13 @@ class Dated(Workload):
                 f"{sum(self._orders)} of {len(self._orders)} slots whose spells all begin "
                 "apart have the same history and windows in the stored order as in that of time"
             )
-        for arm in dict.fromkeys(arm for _, arm in scored):
-            of_arm = [s for (_, each), s in scored.items() if each == arm and "abstained" in s]
-            ours = [scores["abstained"] == 1 for scores in of_arm]
-            gold = [scores["should_abstain"] == 1 for scores in of_arm]
-            if not any((*ours, *gold)):
-                continue
-            both = sum(one and other for one, other in zip(ours, gold, strict=True))
-            told.append(
-                f"{arm}: abstains on {sum(ours)} of {len(ours)} snapshots where {sum(gold)} should "
-                f"be, {both} of them rightly; kappa {kappa(ours, gold):.3f}"
-            )
+        for arm, of_arm in abstentions(scored).items():
+            if of_arm.ours or of_arm.gold:
+                told.append(
+                    f"{arm}: abstains on {of_arm.ours} of {of_arm.asked} snapshots where "
+                    f"{of_arm.gold} should be, {of_arm.both} of them rightly; "
+                    f"kappa {of_arm.kappa:.3f}"
+                )
         return told
 
     def _folded(self, slot: str, arm: str) -> Memory:

@@ -14,6 +14,7 @@ from processor.evidence.answers import Found, Query
 from processor.evidence.memories import BLIND_CLASSES
 from processor.evidence.readers import ask
 from processor.evidence.renders import render
+from replay.evaluate.abstentions import abstentions
 from replay.evaluate.asking import is_abstention, matches
 from replay.evaluate.benchmark import (
     CLASSES,
@@ -25,7 +26,6 @@ from replay.evaluate.benchmark import (
     Scores,
     Workload,
 )
-from replay.evaluate.statistics import kappa
 from replay.evaluate.suites.streams import (
     ATTRIBUTE,
     ENTITY,
@@ -77,17 +77,11 @@ class Snapshots(Workload):
 
     def notes(self, scored: Mapping[tuple[str, str], Scores]) -> list[str]:
         """How well abstentions agree with those that should be, beyond chance."""
-        told = []
-        for arm in dict.fromkeys(arm for _, arm in scored):
-            of_arm = [scores for (_, each), scores in scored.items() if each == arm]
-            ours = [scores["abstained"] == 1 for scores in of_arm]
-            gold = [scores["should_abstain"] == 1 for scores in of_arm]
-            right = sum(one and other for one, other in zip(ours, gold, strict=True))
-            told.append(
-                f"{arm}: {sum(ours)} abstentions, {right} of {sum(gold)} that should be; "
-                f"kappa {kappa(ours, gold):.3f}"
-            )
-        return told
+        return [
+            f"{arm}: {of_arm.ours} abstentions, {of_arm.both} of {of_arm.gold} that should be; "
+            f"kappa {of_arm.kappa:.3f}"
+            for arm, of_arm in abstentions(scored).items()
+        ]
 
 
 def _scores(stream: Stream, abstained: bool, answer: str) -> Scores:

@@ -70,9 +70,9 @@ def _dyknow_streams(path: Path) -> Iterator[TierStream]:
             if gold.several or gold.tied or gold.before_tied:
                 continue
             tier = Tier.REVERTED_REVERT if gold.returns else Tier.MONOTONIC
-            for key, facts in memory.facts.items():
+            for facts in map(memory.facts, memory.keys()):
                 if facts[0].facet == gold.facet:
-                    name = f"{slot.id} {key.facet}".strip()
+                    name = f"{slot.id} {facts[0].key.facet}".strip()
                     yield TierStream(name, tier, facts, text_of(facts))
 
 
