@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -186,6 +187,35 @@ def test_patience_with_an_endpoint_ends() -> None:
     assert log.letters == [
         (Unusable(DeadLetterClass.NOT_INTERPRETED, "", "no connection"), 0),
     ]
+
+
+def test_an_endpoint_is_left_alone_as_long_as_it_asks_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chance makes no pause shorter than that, but it never outlasts the patience."""
+    monkeypatch.setattr(utterance_reader.random, "uniform", lambda low, high: low)
+    started = time.monotonic()
+    model = Scripted(EndpointUnavailable("busy", 0.4), Reading(MODEL, operations(observe("o1"))))
+    handle(MemoryLog(), model, line("u1"))
+    assert time.monotonic() - started >= 0.4
+    log, model = MemoryLog(), Scripted(*[EndpointUnavailable("away", 1e9)] * 50)
+    handle(log, model, line("u1"), outage_patience_s=0.1)
+    assert log.folded_to.missing == {1: "u1"}
+
+
+def test_patience_counts_the_time_of_the_calls() -> None:
+    """An endpoint on which every call runs into its deadline is not waited for any longer."""
+
+    class Hanging(Scripted):
+        async def interpret(
+            self, conversation: Conversation, utterance: Utterance, refused: Refused | None
+        ) -> Interpreted:
+            await asyncio.sleep(0.2)
+            return await super().interpret(conversation, utterance, refused)
+
+    log, model = MemoryLog(), Hanging(*[EndpointUnavailable("no answer within 0.2 s")] * 50)
+    handle(log, model, line("u1"), outage_patience_s=0.15)
+    assert (len(model.asked), log.folded_to.missing) == (2, {1: "u1"})
 
 
 def test_an_utterance_that_cannot_be_read_fails_its_turn() -> None:
