@@ -31,6 +31,7 @@ from processor.interpreter.reply_schema import (
 from processor.interpreter.request import Answer, Model, ModelRequest, RequestRefused, Shape
 from schemas.contract import REASON_CHARS_MAX
 from schemas.log import ANSWER_CHARS_MAX, Interpretation, ModelCall
+from schemas.quote import quoted_json
 from schemas.utterance import Utterance, UtteranceKind
 
 CALLS_MAX: Final = 4
@@ -125,7 +126,11 @@ class _Exchange:
             schema_name=CANDIDATE if is_candidate else STATEMENT,
             schema=candidate_schema() if is_candidate else statement_schema(),
         )
-        answer = await self.model.ask(request)
+        try:
+            answer = await self.model.ask(request)
+        except (EndpointUnavailable, asyncio.CancelledError):
+            self.budgets.give_back(self.utterance.tenant_id)
+            raise
         self.budgets.spend(self.utterance.tenant_id, answer.tokens_in + answer.tokens_out)
         self.calls.append(_call(request, answer))
         return answer
@@ -143,9 +148,10 @@ class _Exchange:
         return self.room * self.shape.answer_tokens_max
 
     def _correct(self, answer: str, problem: str) -> None:
-        """Ask again behind the answer that cannot be read."""
-        said = Message(MessageRole.ASSISTANT, answer[:QUOTED_CHARS_MAX])
-        asked = Message(MessageRole.USER, _CORRECTION.format(problem))
+        """Ask again behind the answer that cannot be read, which may repeat a hostile text."""
+        lines = map(quoted_json, answer[:QUOTED_CHARS_MAX].split("\n"))
+        said = Message(MessageRole.ASSISTANT, "\n".join(lines))
+        asked = Message(MessageRole.USER, _CORRECTION.format(quoted_json(problem)))
         self.prompt = self.prompt._replace(messages=(*self.prompt.messages, said, asked))
 
     def _unreadable(self, reason: str) -> Unreadable:

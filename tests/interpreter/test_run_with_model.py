@@ -211,6 +211,9 @@ def test_usage_is_the_sum_over_the_events(recorded: Path) -> None:
     ):
         assert tenant[name] == told["total"][name] == total
         assert sum(each[name] for each in told["conversations"]) == total
+    (of_model,) = told["models"]
+    assert (of_model.pop("interpreter"), of_model.pop("model")) == ("openai", MODEL)
+    assert of_model == told["total"]
     assert (tenant["tenant_id"], tenant["utterances"]) == ("acme", 6)
     assert tenant["cost"] == "0.00405"  # 900 tokens at 2.5 and 180 at 10, for a million
     assert [each["conversation_id"] for each in told["conversations"]] == ["c0", "c1"]
@@ -231,6 +234,12 @@ def test_usage_is_the_sum_over_the_events(recorded: Path) -> None:
             ["--interpreter", "openai"],
             {"OPENAI_BASE_URL": "127.0.0.1:8000", "STANDFAST_INTERPRETER_MODEL": "m"},
             b"STANDFAST_INTERPRETER_BASE_URL: an endpoint's address (OPENAI_BASE_URL) reads http",
+        ),
+        (
+            ["--interpreter", "openai"],
+            {"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "k", "HTTPS_PROXY": "http://127.0.0.1:9"}
+            | {"STANDFAST_INTERPRETER_MODEL": "m"},
+            b"the endpoint cannot be used: no connection: ConnectError",
         ),
         (
             ["--interpreter", "openai"],
