@@ -62,8 +62,7 @@ class ModelInterpreter:
             if is_candidate
             else self.prompts.statement(conversation, utterance, refused)
         )
-        shape = await self.model.shape()
-        exchange = _Exchange(self.model, self.budgets, utterance, prompt, shape)
+        exchange = _Exchange(self.model, self.budgets, utterance, prompt)
         try:
             async with asyncio.timeout(self.utterance_s_max):
                 return await exchange.run()
@@ -85,13 +84,14 @@ class _Exchange:
     budgets: TenantBudgets
     utterance: Utterance
     prompt: Prompt
-    shape: Shape
+    shape: Shape = field(init=False)
     calls: list[ModelCall] = field(default_factory=list)
     room: int = 1
     """How many times the usual length an answer may have."""
 
     async def run(self) -> Interpreted:
         """Ask until there is a reading, or nothing more to try."""
+        self.shape = await self.model.shape()
         is_corrected = False
         for _ in range(CALLS_MAX):
             over = self.budgets.admit(self.utterance.tenant_id)

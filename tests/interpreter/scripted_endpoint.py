@@ -102,6 +102,8 @@ class ScriptedEndpoint(HttpServer):
     refuses: tuple[str, ...] = ()
     """Parameters that it does not take."""
     key: str | None = KEY
+    hangs_in_tests: bool = False
+    """Whether its model takes a while over a self-test."""
     is_away: bool = False
     """Whether it answers 503 to everything."""
     asked: list[Json] = field(default_factory=list)
@@ -130,6 +132,7 @@ class ScriptedEndpoint(HttpServer):
             return _refusal(Status(self.unsupported, "unsupported"))
         tested = self._self_test(body, dialect)
         if tested is not None:
+            await asyncio.sleep(2.0 * self.hangs_in_tests)
             return _completion(tested, dialect, body)
         self.asked.append(body)
         step = self.steps.pop(0) if self.steps else self.always(body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import json
 import logging
@@ -119,6 +120,20 @@ def test_a_reading_has_a_deadline_and_tells_what_it_has_spent() -> None:
         read(model_at(endpoint), utterance_s_max=0.5)
     assert told.value.spent is not None
     assert (told.value.spent.attempts, told.value.spent.tokens_in) == (1, 100)
+
+
+def test_the_deadline_of_a_reading_holds_for_the_self_test_too() -> None:
+    """Those who wait for another's self-test of an endpoint that hangs are told in time."""
+
+    async def hangs(model: OpenAIModel) -> None:
+        slow = asyncio.create_task(model.shape())
+        with pytest.raises(EndpointUnavailable, match=r"no answer within 0\.2 s") as told:
+            await ask(model, utterance_s_max=0.2)
+        slow.cancel()
+        assert told.value.spent is None
+
+    with ScriptedEndpoint(hangs_in_tests=True) as endpoint:
+        with_model(model_at(endpoint), hangs)
 
 
 def test_the_endpoint_says_how_long_to_leave_it_alone() -> None:
