@@ -32,11 +32,10 @@ async def read_until_it_stands(
     for _ in range(1 + REPROMPTS_MAX):
         interpreted = await ask(refused)
         costs.append(interpreted.provenance)
-        if refused is None and isinstance(interpreted, Unreadable):
-            return interpreted
-        if refused is not None and _is_nothing(interpreted):
+        if isinstance(interpreted, Unreadable) or (refused is not None and _is_empty(interpreted)):
+            if refused is None:
+                return interpreted
             break
-        assert isinstance(interpreted, Reading), "what is unreadable was handled"
         rejections = tuple(refusals(interpreted))
         is_same = refused is not None and refused.reading.operations == interpreted.operations
         refused = Refused(interpreted, rejections)
@@ -47,11 +46,9 @@ async def read_until_it_stands(
     return reading._replace(provenance=add_costs(costs, reading.provenance))
 
 
-def _is_nothing(interpreted: Interpreted) -> bool:
+def _is_empty(reading: Reading) -> bool:
     """Whether there is no operation in it, not even an invalid one."""
-    if isinstance(interpreted, Unreadable):
-        return True
-    return not interpreted.operations and not interpreted.provenance.rejections
+    return not reading.operations and not reading.provenance.rejections
 
 
 def what_stands(reading: Reading, refusals: Sequence[Rejection]) -> Reading:
