@@ -12,7 +12,7 @@ import pytest
 
 from processor.app import interpret_agent, utterance_reader
 from processor.app.interpret import DeadLetterClass, Unusable
-from processor.app.interpret_agent import InterpretAgent
+from processor.app.interpret_agent import EventTooLarge, InterpretAgent
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import advance
@@ -25,7 +25,7 @@ from processor.interpreter.port import (
 )
 from schemas.log import Interpretation, LogEvent
 from schemas.utterance import Utterance
-from schemas.wire import decode_utterance
+from schemas.wire import canonical_bytes, decode_utterance
 
 MODEL = Interpretation(interpreter="scripted", attempts=1)
 
@@ -216,6 +216,26 @@ def test_patience_counts_the_time_of_the_calls() -> None:
     log, model = MemoryLog(), Hanging(*[EndpointUnavailable("no answer within 0.2 s")] * 50)
     handle(log, model, line("u1"), outage_patience_s=0.15)
     assert (len(model.asked), log.folded_to.missing) == (2, {1: "u1"})
+
+
+def test_a_reading_that_the_log_does_not_take_fails_its_turn() -> None:
+    """Later verdicts then say that a turn is missing; operations of its own are a dead letter."""
+
+    class Narrow(MemoryLog):
+        async def append(self, partition: int, event: LogEvent) -> int:
+            if len(canonical_bytes(event)) > 2_000:
+                raise EventTooLarge("2,000 bytes")
+            return await super().append(partition, event)
+
+    long = {**observe("o1"), "claim": "x" * 4_000}
+    log, model = Narrow(), Scripted(Reading(MODEL, operations(long)))
+    handle(log, model, line("u1"), line("u2", long))
+    assert (log.folded_to.missing, len(model.asked)) == ({1: "u1"}, 1)
+    reason = "what was read is too long: 2,000 bytes"
+    assert log.letters == [
+        (Unusable(DeadLetterClass.NOT_INTERPRETED, "", reason), 1),
+        (Unusable(DeadLetterClass.TOO_LONG, "", "2,000 bytes"), 0),
+    ]
 
 
 def test_an_utterance_that_cannot_be_read_fails_its_turn() -> None:
