@@ -16,6 +16,7 @@ import pytest
 from schemas.log import Interpretation
 from schemas.wire import decode_log_event
 from tests.interpreter.scripted_endpoint import (
+    ALL_DIALECTS,
     KEY,
     MODEL,
     Json,
@@ -259,7 +260,7 @@ def test_what_is_missing_is_said_plainly(
 
 def test_a_server_that_ignores_the_schema_is_said_at_once(tmp_path: Path) -> None:
     """Before anything is read, with what each dialect lacks."""
-    with ScriptedEndpoint(ignores_schema=True) as endpoint:
+    with ScriptedEndpoint(ignores_schema=ALL_DIALECTS) as endpoint:
         ran = standfast("run", said(tmp_path), "--interpreter", "openai", **environment(endpoint))
     assert (ran.returncode, ran.stderr.count(b"\n")) == (2, 1)
     assert b"json_schema: the server ignores the schema" in ran.stderr
