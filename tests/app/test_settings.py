@@ -20,6 +20,7 @@ from processor.app.settings import (
 from processor.app.web.server import listen
 
 WORD = "correct horse battery"
+SECRET = "secret"
 
 
 @pytest.fixture(autouse=True)
@@ -210,7 +211,7 @@ def test_an_address_of_an_endpoint_is_taken(monkeypatch: pytest.MonkeyPatch, add
     "address",
     [
         *("127.0.0.1:8000", "ftp://h/v1", "http://", "http:///v1", "http://?x", "http://h\n"),
-        *("http://ann:secret@h/v1", "http://h/v1?key=secret", "http://h/v1#secret"),
+        *(f"http://ann:{SECRET}@h/v1", f"http://h/v1?key={SECRET}", f"http://h/v1#{SECRET}"),
         *(
             "http://h:65536/v1",
             "http://h:x/v1",
@@ -228,7 +229,7 @@ def test_what_is_no_address_of_an_endpoint_is_refused(
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     with pytest.raises(SettingsError) as told:
         interpreter_settings({})
-    assert "secret" not in str(told.value)
+    assert SECRET not in str(told.value)
     assert "\n" not in str(told.value)
     assert "BASE_URL" in str(told.value)
 
