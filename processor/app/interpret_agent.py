@@ -26,7 +26,7 @@ from processor.app.tenants import PLAIN, Tenants
 from processor.app.utterance_reader import OUTAGE_PATIENCE_S, UtteranceReader
 from processor.engine.conversation import Conversation
 from processor.engine.rules_version import CURRENT_RULES
-from processor.interpreter.port import Interpreted, Interpreter, Unreadable
+from processor.interpreter.port import Interpreted, Interpreter, Reading, Unreadable
 from processor.vault.errors import KeyDestroyedError
 from schemas.ids import conversation_key
 from schemas.log import LogEvent
@@ -173,7 +173,10 @@ class InterpretAgent:
             try:
                 offset = await self.log.append(partition, event)
             except EventTooLarge as too_large:
-                return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
+                if not isinstance(reading, Reading):
+                    return Unusable(DeadLetterClass.TOO_LONG, "", str(too_large)), 0
+                reading = Unreadable(reading.provenance, f"what was read is too long: {too_large}")
+                continue
             await self.log.folded(partition, offset)
             appended = event
 

@@ -45,10 +45,26 @@ class BudgetPeriod(StrEnum):
         return 3_600 if self is BudgetPeriod.HOUR else 86_400
 
 
+_HOST = r"(?P<host>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])"
+_ADDRESS = re.compile(rf"https?://{_HOST}(:(?P<port>[0-9]{{1,5}}))?(/[!-~]*)?")
+_KEY = re.compile(r"[!-~]+")
+
+
 def _address(written: str) -> str:
-    """Refuse what is no address, and one with a password, which messages would repeat."""
-    if not re.fullmatch(r"https?://[^\s@]+", written):
+    """Refuse what is no address, and one with a password or query, which messages would repeat."""
+    read = _ADDRESS.fullmatch(written)
+    told = read is not None and int(read["port"] or 0) < 65_536 and not set(written) & set("@?#")
+    if not told or len(written) > 2_048:
         raise ValueError("an endpoint's address (OPENAI_BASE_URL) reads http://HOST:PORT/v1")
+    return written
+
+
+def _key(written: SecretStr) -> SecretStr:
+    """Refuse what no header may hold, such as the end of the line that a file's key came with."""
+    if not _KEY.fullmatch(written.get_secret_value()):
+        raise ValueError(
+            "a key (OPENAI_API_KEY) is one word of ASCII characters, without a blank or a line end"
+        )
     return written
 
 
@@ -82,7 +98,7 @@ class InterpreterSettings(BaseSettings):
     base_url: Annotated[str, AfterValidator(_address)] | None = Field(
         default=None, validation_alias=_also("BASE_URL", "OPENAI_BASE_URL")
     )
-    api_key: SecretStr | None = Field(
+    api_key: Annotated[SecretStr, AfterValidator(_key)] | None = Field(
         default=None, validation_alias=_also("API_KEY", "OPENAI_API_KEY")
     )
     model: Annotated[str, Field(min_length=1, max_length=256)] | None = None

@@ -7,6 +7,7 @@ is waited for; it never fails a turn before patience ends.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -118,9 +119,13 @@ class UtteranceReader:
     async def _answer(
         self, conversation: Conversation, utterance: Utterance, refused: Refused | None
     ) -> Interpreted:
-        """Wait for the endpoint as long as patience lasts, with growing pauses and jitter."""
+        """Wait for the endpoint as long as patience lasts, with growing pauses and jitter.
+
+        Patience counts from the first failure, with the time that calls take to fail.
+        """
         assert self.interpreter is not None
-        waited_s, pause_s = 0.0, PAUSE_FIRST_S
+        clock = asyncio.get_running_loop().time
+        ends_at, pause_s = math.inf, PAUSE_FIRST_S
         spent: list[Interpretation] = []
         while True:
             try:
@@ -128,12 +133,13 @@ class UtteranceReader:
             except EndpointUnavailable as unavailable:
                 self.on_endpoint(False)
                 spent += () if unavailable.spent is None else (unavailable.spent,)
-                if waited_s >= self.outage_patience_s:
+                ends_at = min(ends_at, clock() + self.outage_patience_s)
+                left_s = ends_at - clock()
+                if left_s <= 0:
                     last = spent[-1] if spent else Interpretation(interpreter="none")
                     return Unreadable(add_costs(spent, last), str(unavailable))
-                wait_s = max(pause_s, unavailable.retry_after_s or 0.0) * random.uniform(0.5, 1.5)
-                await asyncio.sleep(wait_s)
-                waited_s += wait_s
+                wait_s = (unavailable.retry_after_s or 0.0) + pause_s * random.uniform(0.5, 1.5)
+                await asyncio.sleep(min(wait_s, left_s))
                 pause_s = min(2 * pause_s, PAUSE_MAX_S)
             else:
                 self.on_endpoint(True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +13,7 @@ from processor.cli.key_file import key_file_option
 from processor.cli.output import json_option, printable, write_json
 from processor.cli.prices import Prices, in_words, price_option, total
 from processor.cli.store_path import StorePath
-from replay.interpretations import usage_in
+from replay.interpretations import Usage, usage_in
 from schemas.ids import conversation_key
 
 
@@ -26,15 +29,16 @@ def usage(db: Path, tenant_id: str | None, prices: Prices, as_json: bool) -> int
     A store of a run, of a worker, and an archive all have it.
     """
     rows = usage_in(db, tenant_id)
-    tenants = sorted({row.tenant_id for row in rows})
-    sums = {name: total((row for row in rows if row.tenant_id == name), prices) for name in tenants}
+    tenants = _sums(rows, prices, "tenant_id")
+    models = _sums(rows, prices, "interpreter", "model")
     if as_json:
         write_json(
             {
                 "conversations": [
                     {**row._asdict(), "cost": total([row], prices)["cost"]} for row in rows
                 ],
-                "tenants": [{"tenant_id": name, **each} for name, each in sums.items()],
+                "tenants": [{**named, **sums} for named, sums in tenants],
+                "models": [{**named, **sums} for named, sums in models],
                 "total": total(rows, prices),
             }
         )
@@ -43,8 +47,20 @@ def usage(db: Path, tenant_id: str | None, prices: Prices, as_json: bool) -> int
         place = conversation_key(row.tenant_id, row.conversation_id)
         name = f"{row.interpreter} {row.model}".strip()
         click.echo(printable(f"{place}  {name}: {in_words(total([row], prices))}"))
-    for name, each in sums.items():
-        click.echo(f"{name}: {in_words(each)}")
+    for named, sums in [*tenants, *models]:
+        click.echo(printable(f"{' '.join(filter(None, named.values()))}: {in_words(sums)}"))
     if not rows:
         click.echo("no model was asked")
     return 0
+
+
+def _sums(
+    rows: Sequence[Usage], prices: Prices, *fields: str
+) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """The totals of the rows that have the same in these fields, with what they have there."""
+
+    def key(row: Usage) -> tuple[str, ...]:
+        return tuple(getattr(row, field) for field in fields)
+
+    groups = groupby(sorted(rows, key=key), key)
+    return [(dict(zip(fields, named, strict=True)), total(same, prices)) for named, same in groups]

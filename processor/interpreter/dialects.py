@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, assert_never, final
+from typing import Annotated, Any, NamedTuple, assert_never, cast, final
 
 import orjson
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from processor.interpreter.prompt import Message, MessageRole
 from processor.interpreter.request import Answer, Dialect, ModelRequest
@@ -16,6 +16,8 @@ ORDER = (Dialect.JSON_SCHEMA, Dialect.JSON_OBJECT, Dialect.TOOL, Dialect.TEXT)
 CHARS_PER_TOKEN = 4
 """Where a server does not say what a call cost."""
 
+_FAILED = "error"
+"""Why an answer ended, where a gateway lost the model in the midst of it."""
 _AS_TEXT = "Answer with one JSON object and nothing else. It follows this JSON Schema:\n"
 
 
@@ -87,9 +89,17 @@ class _Usage(BaseModel):
     completion_tokens: int = Field(ge=0, le=2**40)
 
 
+def _possible(usage: object, read: ValidatorFunctionWrapHandler) -> _Usage | None:
+    """What was counted; None where that cannot be, since an answer is not lost over its price."""
+    try:
+        return cast("_Usage | None", read(usage))
+    except ValidationError:
+        return None
+
+
 class _Completion(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage | None = None
+    usage: Annotated[_Usage | None, WrapValidator(_possible)] = None
 
 
 @final
@@ -108,6 +118,8 @@ def answer_of(request: ModelRequest, body: bytes, milliseconds: int) -> Answer |
         place = ".".join(map(str, first["loc"]))
         return NoCompletion(f"the response is no completion: {place or first['type']}")
     choice = completion.choices[0]
+    if choice.finish_reason == _FAILED:
+        return NoCompletion("the answer ends in an error")
     text = _text(choice.message)
     usage = completion.usage or _estimated(request, text)
     return Answer(

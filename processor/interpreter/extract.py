@@ -1,7 +1,8 @@
 """Finds the JSON object in what a model wrote: behind its thoughts, inside fences, amid prose.
 
 Reading tolerates what stands around an answer, never what stands in it: an object that says one
-thing twice, or two objects that could both be the answer, are no answer.
+thing twice, or two objects that could both be the answer, are no answer. Nor is one that stands
+inside another which begins as an answer and breaks off: it may be a part, or a quotation.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import re
 from typing import Any
 
 import orjson
+from pydantic_core import from_json
 
 _THOUGHTS = re.compile(r"<(think|thinking)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _END_OF_THOUGHTS = re.compile(r"\A.*</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
 """Some servers cut the opening tag off; whatever comes before a closing one was thought."""
+RATIONALE = "rationale"
+"""The field with which an answer is to begin, before the one that matters."""
 TRIES_MAX = 64
 """Places where an object may begin; each try reads on to the end at worst."""
 
@@ -25,11 +29,11 @@ class BadReply(ValueError):  # noqa: N818 - it says what is wrong
 
 def find_object(text: str, key: str) -> dict[str, Any]:
     """The one JSON object with the key, wherever it stands in the text. Raises BadReply."""
-    said = _END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", text)).strip()
+    said = _without_thoughts(text).strip()
     if not said:
         raise BadReply("the answer is empty")
     found: list[dict[str, Any]] = []
-    for read in _objects(said):
+    for read in _objects(said, key):
         if key in read and read not in found:
             found.append(read)
     if not found:
@@ -39,19 +43,35 @@ def find_object(text: str, key: str) -> dict[str, Any]:
     return found[0]
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The outermost JSON objects in a text."""
+def _without_thoughts(text: str) -> str:
+    """What a model decided. Of JSON alone that is all: what looks like a tag is in a string."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return _END_OF_THOUGHTS.sub("", _THOUGHTS.sub("", text))
+    return text
+
+
+def _objects(text: str, key: str) -> list[dict[str, Any]]:
+    """The outermost JSON objects in a text; none if one begins as the answer and is broken."""
     decoder = json.JSONDecoder(object_pairs_hook=_each_once)
+    begins = re.compile(rf'\{{\s*"({RATIONALE}|{key})"\s*:')
     objects: list[dict[str, Any]] = []
     start = text.find("{")
     for _ in range(TRIES_MAX):
         if start < 0:
             break
+        end = start + 1
         try:
             _, end = decoder.raw_decode(text, start)
-            objects.append(orjson.loads(text[start:end].encode()))
-        except (json.JSONDecodeError, UnicodeEncodeError, RecursionError):
-            end = start + 1  # orjson's error is one of json's
+            written = text[start:end].encode()
+            from_json(written)  # so it nests no deeper than what contracts are read from
+            objects.append(orjson.loads(written))
+        except BadReply:
+            raise
+        except (ValueError, RecursionError):  # also what nests too deep, and endless numbers
+            if begins.match(text, start):
+                return []
         start = text.find("{", end)
     return objects
 

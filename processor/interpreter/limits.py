@@ -102,6 +102,11 @@ class TenantBudgets:
         spent.calls += 1
         return None
 
+    def give_back(self, tenant_id: str) -> None:
+        """A call that was counted went unanswered: an outage is not paid for."""
+        spent = self._of(tenant_id)
+        spent.calls = max(0, spent.calls - 1)  # the period may have ended meanwhile
+
     def spend(self, tenant_id: str, tokens: int) -> None:
         """A call of the tenant cost that many tokens."""
         self._of(tenant_id).tokens += tokens

@@ -1,8 +1,8 @@
 """Asks until the conversation's state takes what was read, and puts the tries together.
 
 What the state refuses goes back to the interpreter with the reasons, a bounded number of times;
-then what stands is kept, and the rest is noted with its reasons. A try that fails does not undo one
-that went well in part.
+then what stands is kept, and the rest is noted with its reasons. A try that fails, or that leaves
+everything out, does not undo one that went well in part.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ async def read_until_it_stands(
     for _ in range(1 + REPROMPTS_MAX):
         interpreted = await ask(refused)
         costs.append(interpreted.provenance)
-        if isinstance(interpreted, Unreadable):
+        if isinstance(interpreted, Unreadable) or (refused is not None and _is_empty(interpreted)):
             if refused is None:
                 return interpreted
             break
@@ -44,6 +44,11 @@ async def read_until_it_stands(
     assert refused is not None, "there was one reading"
     reading = refused.reading
     return reading._replace(provenance=add_costs(costs, reading.provenance))
+
+
+def _is_empty(reading: Reading) -> bool:
+    """Whether there is no operation in it, not even an invalid one."""
+    return not reading.operations and not reading.provenance.rejections
 
 
 def what_stands(reading: Reading, refusals: Sequence[Rejection]) -> Reading:

@@ -31,6 +31,7 @@ from processor.interpreter.reply_schema import (
 from processor.interpreter.request import Answer, Model, ModelRequest, RequestRefused, Shape
 from schemas.contract import REASON_CHARS_MAX
 from schemas.log import ANSWER_CHARS_MAX, Interpretation, ModelCall
+from schemas.quote import quoted_json
 from schemas.utterance import Utterance, UtteranceKind
 
 CALLS_MAX: Final = 4
@@ -61,8 +62,7 @@ class ModelInterpreter:
             if is_candidate
             else self.prompts.statement(conversation, utterance, refused)
         )
-        shape = await self.model.shape()
-        exchange = _Exchange(self.model, self.budgets, utterance, prompt, shape)
+        exchange = _Exchange(self.model, self.budgets, utterance, prompt)
         try:
             async with asyncio.timeout(self.utterance_s_max):
                 return await exchange.run()
@@ -84,13 +84,14 @@ class _Exchange:
     budgets: TenantBudgets
     utterance: Utterance
     prompt: Prompt
-    shape: Shape
+    shape: Shape = field(init=False)
     calls: list[ModelCall] = field(default_factory=list)
     room: int = 1
     """How many times the usual length an answer may have."""
 
     async def run(self) -> Interpreted:
         """Ask until there is a reading, or nothing more to try."""
+        self.shape = await self.model.shape()
         is_corrected = False
         for _ in range(CALLS_MAX):
             over = self.budgets.admit(self.utterance.tenant_id)
@@ -125,7 +126,11 @@ class _Exchange:
             schema_name=CANDIDATE if is_candidate else STATEMENT,
             schema=candidate_schema() if is_candidate else statement_schema(),
         )
-        answer = await self.model.ask(request)
+        try:
+            answer = await self.model.ask(request)
+        except (EndpointUnavailable, asyncio.CancelledError):
+            self.budgets.give_back(self.utterance.tenant_id)
+            raise
         self.budgets.spend(self.utterance.tenant_id, answer.tokens_in + answer.tokens_out)
         self.calls.append(_call(request, answer))
         return answer
@@ -143,9 +148,10 @@ class _Exchange:
         return self.room * self.shape.answer_tokens_max
 
     def _correct(self, answer: str, problem: str) -> None:
-        """Ask again behind the answer that cannot be read."""
-        said = Message(MessageRole.ASSISTANT, answer[:QUOTED_CHARS_MAX])
-        asked = Message(MessageRole.USER, _CORRECTION.format(problem))
+        """Ask again behind the answer that cannot be read, which may repeat a hostile text."""
+        lines = map(quoted_json, answer[:QUOTED_CHARS_MAX].split("\n"))
+        said = Message(MessageRole.ASSISTANT, "\n".join(lines))
+        asked = Message(MessageRole.USER, _CORRECTION.format(quoted_json(problem)))
         self.prompt = self.prompt._replace(messages=(*self.prompt.messages, said, asked))
 
     def _unreadable(self, reason: str) -> Unreadable:

@@ -35,10 +35,13 @@ from processor.interpreter.request import (
 _REQUEST_IS_AT_FAULT = (400, 413, 422)
 _PASSING = (408, 409, 429, 503)
 _CODE = re.compile(r"[a-z_]{1,64}")
+OPENAI_URL = "https://api.openai.com/v1"
 _NO_KEY = "none"
 """The client wants a key; a server that asks for none ignores it."""
 RETRY_AFTER_S_MAX = 30.0
 """Who is told to wait longer gives its place to others first."""
+LEFT_ALONE_S_MAX = 3_600.0
+"""Longer than that nobody waits before the next try, whatever was asked for."""
 
 
 @final
@@ -69,7 +72,7 @@ class OpenAIModel:
     def __post_init__(self) -> None:
         key = self.endpoint.api_key
         self._client = openai.AsyncOpenAI(
-            base_url=self.endpoint.base_url,
+            base_url=self.endpoint.base_url or OPENAI_URL,  # it would take an empty setting for one
             api_key=_NO_KEY if key is None else key.get_secret_value(),
             timeout=self.endpoint.call_s_max,
             max_retries=0,  # the pauses are ours: they can be tested, and they know the breaker
@@ -135,7 +138,7 @@ class OpenAIModel:
             raise _Passing(type(failure).__name__) from None
         answer = answer_of(request, content, round((time.monotonic() - started) * 1_000))
         if isinstance(answer, NoCompletion):
-            raise _Passing(answer.problem)
+            raise ServerFailure(answer.problem)
         return answer
 
 
@@ -176,14 +179,15 @@ def _retry_after_s(headers: Mapping[str, str]) -> float | None:
     if written is None:
         return None
     try:
-        return max(0.0, float(written)) if _is_number(written) else _seconds_until(written)
+        asked_for = float(written) if _is_number(written) else _seconds_until(written)
+        return min(max(0.0, asked_for), LEFT_ALONE_S_MAX)
     except (ValueError, OverflowError):
         return None
 
 
 def _is_number(written: str) -> bool:
-    return re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", written) is not None
+    return re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,9})?", written) is not None
 
 
 def _seconds_until(date: str) -> float:
-    return max(0.0, email.utils.parsedate_to_datetime(date).timestamp() - time.time())
+    return email.utils.parsedate_to_datetime(date).timestamp() - time.time()

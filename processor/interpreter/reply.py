@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, final
 
 import orjson
 
-from processor.interpreter.extract import BadReply, find_object
+from processor.interpreter.extract import RATIONALE, BadReply, find_object
 from processor.interpreter.native import parse_formulas
 from processor.interpreter.reply_schema import CANDIDATE, STATEMENT
 from schemas.contract import OPERATIONS_MAX, REFERENCES_MAX
@@ -58,7 +58,7 @@ def read_candidate(text: str) -> tuple[CandidateClaim, ...]:
 
 def _listed(text: str, key: str, count_max: int) -> list[Any]:
     reply = find_object(text, key)
-    others = [name for name in reply if name not in ("rationale", key)]
+    others = [name for name in reply if name not in (RATIONALE, key)]
     if others:
         raise BadReply(f"the answer has a field that was not asked for: {others[0][:64]!r}")
     listed = reply[key]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, get_args
 
+from processor.interpreter.extract import RATIONALE
 from schemas.contract import Contract
 from schemas.operations import InlineRecord, Operation
 
@@ -46,7 +47,7 @@ def candidate_schema() -> JsonObject:
 
 
 def _reply(field: str, item: JsonObject, count_max: int) -> JsonObject:
-    return _object({"rationale": _TEXT, field: _list(item, count_max)})
+    return _object({RATIONALE: _TEXT, field: _list(item, count_max)})
 
 
 def _contract(model: type[Contract]) -> JsonObject:

@@ -11,15 +11,21 @@ import pytest
 from aiohttp import web
 
 from processor.app.errors import SettingsError
-from processor.app.settings import KAFKA_PREFIX, kafka_settings, worker_settings
+from processor.app.settings import (
+    KAFKA_PREFIX,
+    interpreter_settings,
+    kafka_settings,
+    worker_settings,
+)
 from processor.app.web.server import listen
 
 WORD = "correct horse battery"
+SECRET = "secret"
 
 
 @pytest.fixture(autouse=True)
 def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(KAFKA_PREFIX)]:
+    for name in [name for name in os.environ if name.startswith((KAFKA_PREFIX, "OPENAI_"))]:
         monkeypatch.delenv(name)
 
 
@@ -186,3 +192,59 @@ def test_a_server_listens_on_no_name_that_no_host_has() -> None:
 
     with pytest.raises(SettingsError, match=r"cannot listen on x+:0: no host has this name"):
         asyncio.run(begin())
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("http://h", "https://api.example.com/v1", "http://127.0.0.1:8000/v1/", "http://[::1]:9/"),
+        "https://gateway.example.com:443/openai/v1%20x",
+    ],
+)
+def test_an_address_of_an_endpoint_is_taken(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """By name or number, with a port and a path or without."""
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    assert interpreter_settings({}).base_url == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1:8000", "ftp://h/v1", "http://", "http:///v1", "http://?x", "http://h\n"),
+        *(f"http://ann:{SECRET}@h/v1", f"http://h/v1?key={SECRET}", f"http://h/v1#{SECRET}"),
+        *(
+            "http://h:65536/v1",
+            "http://h:x/v1",
+            "http://h:/v1",
+            "http://[::1/v1",
+            "http://h\x01/v1",
+        ),
+        *("http://h\udcff/v1", "http://h /v1", f"http://h/{'a' * 2_048}"),
+    ],
+)
+def test_what_is_no_address_of_an_endpoint_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """In one line that does not repeat it, since it may hold a password."""
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    with pytest.raises(SettingsError) as told:
+        interpreter_settings({})
+    assert SECRET not in str(told.value)
+    assert "\n" not in str(told.value)
+    assert "BASE_URL" in str(told.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sk-secret\n", "sk-\nsecret", " sk-secret", "sk-\x01secret", "sk-secr\xe4t", "sk-\udcff"],
+)
+def test_a_key_that_no_header_may_hold_is_refused(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """One line names the setting before anything is asked, and says nothing of the key."""
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(SettingsError) as told:
+        interpreter_settings({})
+    assert "OPENAI_API_KEY" in str(told.value)
+    assert "sk-" not in str(told.value)
+    assert "\n" not in str(told.value)

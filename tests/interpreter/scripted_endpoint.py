@@ -96,12 +96,15 @@ class ScriptedEndpoint(HttpServer):
     steps: list[Step] = field(default_factory=list)
     always: Script = lambda _: operations()
     dialects: frozenset[str] = ALL_DIALECTS
-    ignores_schema: bool = False
+    ignores_schema: frozenset[str] = frozenset()
+    """Dialects that it takes without keeping to the schema."""
     unsupported: int = 422
     """The status for a dialect that it does not take."""
     refuses: tuple[str, ...] = ()
     """Parameters that it does not take."""
     key: str | None = KEY
+    hangs_in_tests: bool = False
+    """Whether its model takes a while over a self-test."""
     is_away: bool = False
     """Whether it answers 503 to everything."""
     asked: list[Json] = field(default_factory=list)
@@ -130,6 +133,7 @@ class ScriptedEndpoint(HttpServer):
             return _refusal(Status(self.unsupported, "unsupported"))
         tested = self._self_test(body, dialect)
         if tested is not None:
+            await asyncio.sleep(2.0 * self.hangs_in_tests)
             return _completion(tested, dialect, body)
         self.asked.append(body)
         step = self.steps.pop(0) if self.steps else self.always(body)
@@ -145,11 +149,9 @@ class ScriptedEndpoint(HttpServer):
         if '"enum":["standfast"]' not in words.replace('\\"', '"'):
             return None
         self.tests.append(body)
-        if self.ignores_schema and dialect != "text":
-            return Said('{"colour": "green"}')
-        if self.ignores_schema:
-            return Said("Gladly! The colour is green.")
-        return Said('{"word": "standfast"}')
+        if dialect not in self.ignores_schema:
+            return Said('{"word": "standfast"}')
+        return Said("Gladly! It is green." if dialect == "text" else '{"colour": "green"}')
 
     async def _play(
         self, request: web.Request, step: Step, dialect: str, body: Json

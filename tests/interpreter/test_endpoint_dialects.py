@@ -13,6 +13,7 @@ from processor.interpreter.port import EndpointUnavailable, Reading
 from processor.interpreter.request import Dialect, LimitField, Shape, UnfitEndpoint
 from tests.interpreter.asking import WANTED, draft, model_at, read, with_model
 from tests.interpreter.scripted_endpoint import (
+    ALL_DIALECTS,
     ScriptedEndpoint,
     claims,
     dialect_of,
@@ -71,7 +72,7 @@ def test_the_schema_is_sent_as_the_dialect_says() -> None:
         assert list(schema["properties"]) == ["rationale", "operations"]
 
 
-@pytest.mark.parametrize("unsupported", [400, 422, 500])
+@pytest.mark.parametrize("unsupported", [200, 400, 422, 500])
 @pytest.mark.parametrize("dialect", ORDER)
 def test_the_only_dialect_that_a_server_takes_is_found(dialect: Dialect, unsupported: int) -> None:
     """Left to itself the client tries the dialects in their order, once for all utterances."""
@@ -90,11 +91,21 @@ def test_the_only_dialect_that_a_server_takes_is_found(dialect: Dialect, unsuppo
 def test_a_server_that_ignores_the_schema_is_refused(dialect: Dialect) -> None:
     """The self-test says so before any utterance is read."""
     with (
-        ScriptedEndpoint(ignores_schema=True) as endpoint,
+        ScriptedEndpoint(ignores_schema=ALL_DIALECTS) as endpoint,
         pytest.raises(UnfitEndpoint, match=f"{dialect.value}: the server ignores the schema"),
     ):
         read(model_at(endpoint, dialects=(dialect,)))
     assert endpoint.asked == []
+
+
+@pytest.mark.parametrize("kept", ORDER)
+def test_a_dialect_whose_schema_is_ignored_is_passed_over(kept: Dialect) -> None:
+    """A server may take a setting and drop it silently; the first that it keeps to is used."""
+    ignored = ALL_DIALECTS - {kept.value}
+    with ScriptedEndpoint([operations(OBSERVE)], ignores_schema=ignored) as endpoint:
+        reading = read(model_at(endpoint, dialects=ORDER))
+    assert isinstance(reading, Reading)
+    assert reading.provenance.parameters["dialect"] == kept
 
 
 def test_a_server_without_any_dialect_is_refused_with_all_reasons() -> None:

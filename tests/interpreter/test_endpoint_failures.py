@@ -1,8 +1,10 @@
-"""Every failure of an endpoint, and of what a model answers: nothing of it is "no operations"."""
+"""Every failure of an endpoint: it is waited out, told, and never paid with a turn."""
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
+import json
 import logging
 import time
 import traceback
@@ -13,7 +15,7 @@ from processor.interpreter.limits import TenantBudgets
 from processor.interpreter.openai_client import OpenAIModel
 from processor.interpreter.port import EndpointUnavailable, Reading, Unreadable
 from schemas.log import ANSWER_CHARS_MAX
-from tests.interpreter.asking import Waits, ask, draft, model_at, read, utterance, with_model
+from tests.interpreter.asking import Waits, ask, model_at, read, utterance, with_model
 from tests.interpreter.scripted_endpoint import (
     KEY,
     HangUp,
@@ -43,6 +45,8 @@ PASSING: list[Step] = [
     Raw(b""),
     Raw(b"{}"),
     Raw(b'{"choices": []}'),
+    Raw(b'{"error": {"message": "busy"}}'),
+    operations()._replace(finish_reason="error"),
     Raw(b'{"choices": [{"message": {"content": {"a": 1}}}]}'),
     Raw(b'{"choices": [{"message": {"content": "\\ud800"}}]}'),
     Raw(b"\xff\xfe", status=500),
@@ -95,109 +99,6 @@ def test_a_request_that_is_refused_is_the_utterances_fault(status: int, code: st
     assert len(endpoint.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "reason"),
-    [
-        (Said("", refusal="I will not."), "the model refuses: I will not."),
-        (Said(None, refusal="I will not."), "the model refuses: I will not."),
-        (Said("", finish_reason="content_filter"), "the model refuses: content_filter"),
-        (operations()._replace(finish_reason="content_filter"), "the model refuses"),
-    ],
-)
-def test_a_refusal_fails_the_turn(said: Said, reason: str) -> None:
-    """It is no empty turn, and it is not argued with."""
-    with ScriptedEndpoint([said]) as endpoint:
-        failed = read(model_at(endpoint))
-    assert isinstance(failed, Unreadable)
-    assert failed.reason.startswith(reason)
-    assert failed.provenance.attempts == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        "",
-        "   ",
-        "<think>nothing to do</think>",
-        "I found no operations.",
-        '{"rationale": "cut"',
-        '{"rationale": "none"}',
-        "[]",
-        "null",
-        '{"operations": null}',
-        '{"operations": {"op": "observe"}}',
-        '{"operations": [], "also": []}',
-        '{"operations": [], "operations": []}',
-        '{"operations": []} or rather {"operations": [1]}',
-        '{"operations": [{"op": "observe"}]}',
-        '{"operations": [{"op": "withdraw", "record": "o1"}]}',
-        "{" * 10_000,
-        '{"operations": [' + "[" * 10_000,
-    ],
-)
-@pytest.mark.parametrize("kind", ["statement", "draft"])
-def test_what_cannot_be_read_is_never_no_operations(text: str | None, kind: str) -> None:
-    """The model is told once what is wrong; if it says the same again, the turn fails."""
-    said = utterance() if kind == "statement" else draft("something")
-    with ScriptedEndpoint([Said(text), Said(text)]) as endpoint:
-        failed = read(model_at(endpoint), said)
-    assert isinstance(failed, Unreadable)
-    assert failed.reason.startswith("the answer cannot be read: ")
-    assert (failed.provenance.attempts, len(endpoint.asked)) == (2, 2)
-    assert "cannot be read" in endpoint.asked[1]["messages"][-1]["content"]
-
-
-def test_an_answer_that_is_mended_counts() -> None:
-    """The second answer is read, and the cost of both is noted."""
-    with ScriptedEndpoint([Said("Sorry?"), GOOD]) as endpoint:
-        reading = read(model_at(endpoint))
-    assert isinstance(reading, Reading)
-    provenance = reading.provenance
-    assert (provenance.attempts, provenance.tokens_in, provenance.tokens_out) == (2, 200, 40)
-    assert [call.answer for call in provenance.calls] == ["Sorry?", GOOD.text]
-    assert len({call.request for call in provenance.calls}) == 2
-
-
-def test_an_answer_that_is_cut_gets_more_room_once() -> None:
-    """It is never asked for again at the same length, and the second cut fails the turn."""
-    cut = Said('{"rationale": "it', finish_reason="length")
-    with ScriptedEndpoint([cut, GOOD, cut, cut]) as endpoint:
-        reading, failed = (read(model_at(endpoint)) for _ in range(2))
-    assert isinstance(reading, Reading)
-    assert isinstance(failed, Unreadable)
-    assert failed.reason == "the answer is longer than 4,096 tokens"
-    assert [body["max_tokens"] for body in endpoint.asked] == [2_048, 4_096] * 2
-
-
-def test_an_answer_that_is_cut_is_not_taken_for_whole() -> None:
-    """Even if what came of it can be read, the rest of it is missing."""
-    cut = operations()._replace(finish_reason="length")
-    with ScriptedEndpoint([cut, cut]) as endpoint:
-        assert isinstance(read(model_at(endpoint)), Unreadable)
-
-
-def test_one_invalid_operation_is_refused_by_itself() -> None:
-    """The others stand, and the reason is noted under its place in the reply."""
-    with ScriptedEndpoint([operations({"op": "revise", "target": "o9"}, OBSERVE)]) as endpoint:
-        reading = read(model_at(endpoint))
-    assert isinstance(reading, Reading)
-    assert [operation.op for operation in reading.operations] == ["observe"]
-    (rejection,) = reading.provenance.rejections
-    assert (rejection.index, rejection.code.value) == (0, "invalid_operation")
-    assert rejection.reason == "by: Field required"
-
-
-def test_nobody_acts_for_another_speaker() -> None:
-    """An operation that names another speaker than the utterance's is refused."""
-    mine, anothers = {**OBSERVE, "speaker": "ann"}, {**OBSERVE, "speaker": "bob"}
-    with ScriptedEndpoint([operations(mine, anothers)]) as endpoint:
-        reading = read(model_at(endpoint))
-    assert isinstance(reading, Reading)
-    assert [operation.speaker for operation in reading.operations] == [None]
-    assert [rejection.index for rejection in reading.provenance.rejections] == [1]
-
-
 @pytest.mark.parametrize("slow", [Slow(5.0), Slow(5.0, trickles=True)])
 def test_a_call_has_a_deadline(slow: Slow) -> None:
     """However the time passes: in silence, or with a byte now and then."""
@@ -221,6 +122,20 @@ def test_a_reading_has_a_deadline_and_tells_what_it_has_spent() -> None:
     assert (told.value.spent.attempts, told.value.spent.tokens_in) == (1, 100)
 
 
+def test_the_deadline_of_a_reading_holds_for_the_self_test_too() -> None:
+    """Those who wait for another's self-test of an endpoint that hangs are told in time."""
+
+    async def hangs(model: OpenAIModel) -> None:
+        slow = asyncio.create_task(model.shape())
+        with pytest.raises(EndpointUnavailable, match=r"no answer within 0\.2 s") as told:
+            await ask(model, utterance_s_max=0.2)
+        slow.cancel()
+        assert told.value.spent is None
+
+    with ScriptedEndpoint(hangs_in_tests=True) as endpoint:
+        with_model(model_at(endpoint), hangs)
+
+
 def test_the_endpoint_says_how_long_to_leave_it_alone() -> None:
     """Retry-After in seconds and as a date is waited out, and jitter comes on top."""
     date = email.utils.formatdate(time.time() + 20, usegmt=True)
@@ -233,7 +148,9 @@ def test_the_endpoint_says_how_long_to_leave_it_alone() -> None:
     assert 18 < waits.slept[1] <= 21
 
 
-@pytest.mark.parametrize("written", ["soon", "-1", "1e999", "9" * 400, "Wed, 99 Foo 2026"])
+@pytest.mark.parametrize(
+    "written", ["soon", "-1", "-1000000000", "1e9", "1e999", "9" * 400, "Wed, 99 Foo 2026"]
+)
 def test_a_retry_after_that_means_nothing_is_left_out(written: str) -> None:
     """The usual pause is made."""
     waits = Waits()
@@ -242,15 +159,19 @@ def test_a_retry_after_that_means_nothing_is_left_out(written: str) -> None:
     assert waits.slept == [0.5]
 
 
-def test_a_long_retry_after_is_handed_on() -> None:
-    """Whoever holds a place for a call gives it up for so long."""
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("60", 60), ("3601", 3_600), ("1000000000", 3_600), ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600)],
+)
+def test_a_long_retry_after_is_handed_on(written: str, seconds: float) -> None:
+    """Whoever holds a place for a call gives it up for so long, and for an hour at most."""
     waits = Waits()
     with (
-        ScriptedEndpoint([Status(429, retry_after="3600")]) as endpoint,
+        ScriptedEndpoint([Status(429, retry_after=written)]) as endpoint,
         pytest.raises(EndpointUnavailable) as told,
     ):
         read(model_at(endpoint, waits))
-    assert told.value.retry_after_s == 3_600
+    assert told.value.retry_after_s == seconds
     assert waits.slept == []
 
 
@@ -301,12 +222,37 @@ def test_a_budget_of_calls_counts_corrections() -> None:
     assert failed.provenance.tokens_in == 100
 
 
+@pytest.mark.parametrize("failure", [Status(503), Slow(5.0)])
+def test_an_outage_spends_no_calls(failure: Step) -> None:
+    """What went unanswered is not counted: a call that failed, and one that a deadline ended."""
+    budgets = TenantBudgets(calls_max=1)
+    with ScriptedEndpoint([failure] * 3) as endpoint:
+        with pytest.raises(EndpointUnavailable):
+            read(model_at(endpoint), budgets=budgets, utterance_s_max=0.3)
+        endpoint.steps.clear()
+        assert isinstance(read(model_at(endpoint), budgets=budgets), Reading)
+        assert isinstance(read(model_at(endpoint), budgets=budgets), Unreadable)
+
+
 def test_a_server_that_counts_nothing_is_estimated() -> None:
     """So budgets and sums hold for it too."""
     with ScriptedEndpoint([GOOD._replace(usage=None)]) as endpoint:
         reading = read(model_at(endpoint))
     assert reading.provenance.tokens_in == 4  # "Read." and "something", at four characters each
     assert reading.provenance.tokens_out == -(-len(GOOD.text or "") // 4)
+
+
+@pytest.mark.parametrize(
+    "counted", ["{}", '{"prompt_tokens": -1, "completion_tokens": 2}', f"[{'9' * 400}]", "true"]
+)
+def test_a_server_that_counts_what_cannot_be_is_estimated(counted: str) -> None:
+    """An answer is not lost over its price."""
+    choice = {"message": {"content": GOOD.text}, "finish_reason": "stop"}
+    body = f'{{"choices": [{json.dumps(choice)}], "usage": {counted}}}'
+    with ScriptedEndpoint([Raw(body.encode())]) as endpoint:
+        reading = read(model_at(endpoint))
+    assert isinstance(reading, Reading)
+    assert reading.provenance.tokens_in == 4
 
 
 def test_an_answer_that_is_too_long_to_keep_is_read_and_not_kept() -> None:

@@ -98,6 +98,18 @@ def test_a_later_failure_undoes_no_reading() -> None:
     assert asked(failed) == (failed, [None])
 
 
+def test_an_answer_that_leaves_everything_out_undoes_no_reading() -> None:
+    """What stood before stands, and what was refused is told, rather than "no operations"."""
+    first = Reading(cost(), questions("taken", "q1"))
+    last, told = asked(first, Reading(cost()), Reading(cost(), questions("q2")))
+    assert isinstance(last, Reading)
+    assert (last.operations, last.provenance.attempts, len(told)) == (first.operations, 2, 2)
+    kept = what_stands(last, taken(last))
+    assert kept.operations == questions("q1")
+    assert [each.code for each in kept.provenance.rejections] == [Code.DUPLICATE_RECORD]
+    assert asked(Reading(cost())) == (Reading(cost()), [None])
+
+
 def test_what_is_refused_is_noted_by_its_place_in_what_was_given() -> None:
     """The invalid and the refused together, in their order; the rest is kept."""
     reading = Reading(cost(invalid(0), invalid(2)), questions("q1", "taken", "q2"))

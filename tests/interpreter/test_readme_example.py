@@ -67,5 +67,8 @@ def test_without_one_it_says_what_to_do(folder: Path) -> None:
     """One line names the settings, and nothing is written."""
     told = run(COMMANDS[0], folder)
     assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
-    assert "OPENAI_API_KEY" in told.stderr or "STANDFAST_INTERPRETER_MODEL" in told.stderr
+    assert "set OPENAI_API_KEY, or OPENAI_BASE_URL" in told.stderr
+    told = run(COMMANDS[0], folder, OPENAI_API_KEY="k")
+    assert (told.returncode, told.stdout, told.stderr.count("\n")) == (2, "", 1)
+    assert "set STANDFAST_INTERPRETER_MODEL" in told.stderr
     assert list((folder / "build").iterdir()) == []

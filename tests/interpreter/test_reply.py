@@ -151,6 +151,13 @@ def test_an_answer_is_found_wherever_it_stands(text: str) -> None:
     assert find_object(whole, "operations") == orjson.loads(answer)
 
 
+@pytest.mark.parametrize("said", ["<think>", "</think>", "```json {} ```", '{"operations": []}'])
+def test_what_stands_in_the_strings_of_an_answer_is_theirs(said: str) -> None:
+    """Tags, fences and objects that somebody spoke of are neither thoughts nor answers."""
+    answer = reply({"op": "observe", "record": "o1", "claim": said})
+    assert find_object(answer, "operations") == orjson.loads(answer)
+
+
 def test_an_answer_in_thoughts_is_no_answer() -> None:
     """What a model considered is not what it decided; nor is it if the thought does not end."""
     for text in (f"<think>{reply()}</think>", f"<think>{reply()}", f"<Thinking>{reply()}"):

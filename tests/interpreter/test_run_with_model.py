@@ -16,6 +16,7 @@ import pytest
 from schemas.log import Interpretation
 from schemas.wire import decode_log_event
 from tests.interpreter.scripted_endpoint import (
+    ALL_DIALECTS,
     KEY,
     MODEL,
     Json,
@@ -211,6 +212,9 @@ def test_usage_is_the_sum_over_the_events(recorded: Path) -> None:
     ):
         assert tenant[name] == told["total"][name] == total
         assert sum(each[name] for each in told["conversations"]) == total
+    (of_model,) = told["models"]
+    assert (of_model.pop("interpreter"), of_model.pop("model")) == ("openai", MODEL)
+    assert of_model == told["total"]
     assert (tenant["tenant_id"], tenant["utterances"]) == ("acme", 6)
     assert tenant["cost"] == "0.00405"  # 900 tokens at 2.5 and 180 at 10, for a million
     assert [each["conversation_id"] for each in told["conversations"]] == ["c0", "c1"]
@@ -234,6 +238,12 @@ def test_usage_is_the_sum_over_the_events(recorded: Path) -> None:
         ),
         (
             ["--interpreter", "openai"],
+            {"OPENAI_BASE_URL": "", "OPENAI_API_KEY": "k", "HTTPS_PROXY": "http://127.0.0.1:9"}
+            | {"STANDFAST_INTERPRETER_MODEL": "m"},
+            b"the endpoint cannot be used: no connection: ConnectError",
+        ),
+        (
+            ["--interpreter", "openai"],
             {"OPENAI_BASE_URL": "http://127.0.0.1:9", "STANDFAST_INTERPRETER_MODEL": "m"},
             b"http://127.0.0.1:9 cannot be used: no connection",
         ),
@@ -250,7 +260,7 @@ def test_what_is_missing_is_said_plainly(
 
 def test_a_server_that_ignores_the_schema_is_said_at_once(tmp_path: Path) -> None:
     """Before anything is read, with what each dialect lacks."""
-    with ScriptedEndpoint(ignores_schema=True) as endpoint:
+    with ScriptedEndpoint(ignores_schema=ALL_DIALECTS) as endpoint:
         ran = standfast("run", said(tmp_path), "--interpreter", "openai", **environment(endpoint))
     assert (ran.returncode, ran.stderr.count(b"\n")) == (2, 1)
     assert b"json_schema: the server ignores the schema" in ran.stderr

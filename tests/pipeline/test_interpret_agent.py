@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from processor.app import interpret_agent, utterance_reader
 from processor.app.interpret import DeadLetterClass, Unusable
-from processor.app.interpret_agent import InterpretAgent
+from processor.app.interpret_agent import EventTooLarge, InterpretAgent
 from processor.app.messages import Delivered
 from processor.engine.conversation import Conversation
 from processor.evidence.fold import advance
@@ -24,7 +25,7 @@ from processor.interpreter.port import (
 )
 from schemas.log import Interpretation, LogEvent
 from schemas.utterance import Utterance
-from schemas.wire import decode_utterance
+from schemas.wire import canonical_bytes, decode_utterance
 
 MODEL = Interpretation(interpreter="scripted", attempts=1)
 
@@ -185,6 +186,55 @@ def test_patience_with_an_endpoint_ends() -> None:
     assert log.folded_to.missing == {1: "u1"}
     assert log.letters == [
         (Unusable(DeadLetterClass.NOT_INTERPRETED, "", "no connection"), 0),
+    ]
+
+
+def test_an_endpoint_is_left_alone_as_long_as_it_asks_to_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chance makes no pause shorter than that, but it never outlasts the patience."""
+    monkeypatch.setattr(utterance_reader.random, "uniform", lambda low, high: low)
+    started = time.monotonic()
+    model = Scripted(EndpointUnavailable("busy", 0.4), Reading(MODEL, operations(observe("o1"))))
+    handle(MemoryLog(), model, line("u1"))
+    assert time.monotonic() - started >= 0.4
+    log, model = MemoryLog(), Scripted(*[EndpointUnavailable("away", 1e9)] * 50)
+    handle(log, model, line("u1"), outage_patience_s=0.1)
+    assert log.folded_to.missing == {1: "u1"}
+
+
+def test_patience_counts_the_time_of_the_calls() -> None:
+    """An endpoint on which every call runs into its deadline is not waited for any longer."""
+
+    class Hanging(Scripted):
+        async def interpret(
+            self, conversation: Conversation, utterance: Utterance, refused: Refused | None
+        ) -> Interpreted:
+            await asyncio.sleep(0.2)
+            return await super().interpret(conversation, utterance, refused)
+
+    log, model = MemoryLog(), Hanging(*[EndpointUnavailable("no answer within 0.2 s")] * 50)
+    handle(log, model, line("u1"), outage_patience_s=0.15)
+    assert (len(model.asked), log.folded_to.missing) == (2, {1: "u1"})
+
+
+def test_a_reading_that_the_log_does_not_take_fails_its_turn() -> None:
+    """Later verdicts then say that a turn is missing; operations of its own are a dead letter."""
+
+    class Narrow(MemoryLog):
+        async def append(self, partition: int, event: LogEvent) -> int:
+            if len(canonical_bytes(event)) > 2_000:
+                raise EventTooLarge("2,000 bytes")
+            return await super().append(partition, event)
+
+    long = {**observe("o1"), "claim": "x" * 4_000}
+    log, model = Narrow(), Scripted(Reading(MODEL, operations(long)))
+    handle(log, model, line("u1"), line("u2", long))
+    assert (log.folded_to.missing, len(model.asked)) == ({1: "u1"}, 1)
+    reason = "what was read is too long: 2,000 bytes"
+    assert log.letters == [
+        (Unusable(DeadLetterClass.NOT_INTERPRETED, "", reason), 1),
+        (Unusable(DeadLetterClass.TOO_LONG, "", "2,000 bytes"), 0),
     ]
 
 
