@@ -33,7 +33,7 @@ from processor.vault.sealed import is_sealed
 from replay.archive_batch import conversation_of
 from replay.errors import StoreBusyError, StoreError
 from replay.sealing import ERASED_TYPE, keys_of
-from replay.segments import read_manifest
+from replay.segments_found import read_manifest
 from replay.store import Store
 from replay.store_file import SEALED_FORMAT, connect, is_sealed_store
 from schemas.ids import conversation_key
