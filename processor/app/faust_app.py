@@ -27,6 +27,8 @@ SESSION_SECONDS = 10.0
 REBALANCE_SECONDS = 20.0
 COMMIT_SECONDS = 0.5
 FETCH_PAUSE_S = 0.004
+MANY = 40
+FETCH_PAUSE_MANY_S = 0.015
 """Between two questions for messages while there are some."""
 
 
@@ -44,17 +46,17 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
 
 
 class _Consumer(driver.Consumer):
-    _was_fetched = False
+    _fetched = 0
 
     def _new_consumer_thread(self) -> Any:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         """Ask for messages, a little later if there were some: asking costs the same for many."""
-        if self._was_fetched:
-            await asyncio.sleep(FETCH_PAUSE_S)
+        if self._fetched:
+            await asyncio.sleep(FETCH_PAUSE_S if self._fetched < MANY else FETCH_PAUSE_MANY_S)
         fetched = await super()._getmany(active_partitions, timeout)
-        self._was_fetched = bool(fetched)
+        self._fetched = sum(map(len, fetched.values()))
         return fetched
 
     async def wait_first(self, *awaited: Any, timeout: Any = None) -> Any:
