@@ -42,8 +42,9 @@ def read_manifest(path: Path, *, anew: bool = False) -> Manifest:
     if isinstance(place, LocalFolder):
         return _there(place, path)
     with _one_fetcher(place.path):
+        noted = _noted(place.path)  # first: a writer may publish, and note, what is not read here
         manifest = _there(place, path)
-        _fetch(place, manifest, anew=anew)
+        _fetch(place, noted, manifest, anew=anew)
     return manifest
 
 
@@ -54,13 +55,13 @@ def begun(place: SegmentPlace, path: Path, first: Manifest) -> Manifest:
     not seen it and can publish nothing any more, and the names of what it put are not used again.
     Raises StoreError.
     """
-    before = manifest_at(place, path)
     if not isinstance(path, BucketPath):
-        return before or first
-    manifest = before or first
-    manifest = manifest.model_copy(update={"exports": manifest.exports + 1})
+        return manifest_at(place, path) or first
     with _one_fetcher(path.copy):
-        _fetch(Bucket(path), manifest, anew=False)
+        noted = _noted(path.copy)
+        manifest = manifest_at(place, path) or first
+        manifest = manifest.model_copy(update={"exports": manifest.exports + 1})
+        _fetch(Bucket(path), noted, manifest, anew=False)
         place.publish(canonical_bytes(manifest))
     return manifest
 
@@ -72,9 +73,8 @@ def _there(place: SegmentPlace, path: Path) -> Manifest:
     return manifest
 
 
-def _fetch(bucket: Bucket, manifest: Manifest, *, anew: bool) -> None:
-    """Let the copy have every segment, and nothing that the manifest has forgotten."""
-    before = _noted(bucket)
+def _fetch(bucket: Bucket, before: Manifest | None, manifest: Manifest, *, anew: bool) -> None:
+    """Let the copy, as it was noted before, have every segment and nothing that is forgotten."""
     had = {} if before is None else {each.path: each for each in before.segments}
     wanted = [
         each
@@ -97,10 +97,10 @@ def _fetch(bucket: Bucket, manifest: Manifest, *, anew: bool) -> None:
         raise StoreError(f"{bucket.url}/{min(damaged)}: is not what was written")
 
 
-def _noted(bucket: Bucket) -> Manifest | None:
+def _noted(copy: Path) -> Manifest | None:
     """What the copy was when it was last brought up, if that can be told."""
     try:
-        return manifest_at(LocalFolder(bucket.path), bucket.path)
+        return manifest_at(LocalFolder(copy), copy)
     except StoreError:
         return None
 

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from replay.audit.run import audit
+from replay.bucket import Bucket
 from replay.bucket_path import CACHE, BucketPath
 from replay.errors import StoreBusyError, StoreError
 from replay.opened import opened
@@ -95,6 +96,28 @@ def test_of_two_machines_the_newer_writer_goes_on(
             older.publish()
         older.__exit__(StoreBusyError, None, None)
         go_on(newer, whole, at_once=30)
+    assert_holds(bucket, file)
+
+
+def test_who_reads_takes_nothing_from_who_writes(
+    bucket: BucketPath, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is published while a reader waits for the manifest stays in the copy that they share."""
+    whole = archived(seeded_stream(3, 40))
+    asked = Bucket.manifest
+    with SegmentArchive(bucket) as writer:
+        go_on(writer, whole, at_once=30, batches=2)
+
+        def overtaken(bucket: Bucket) -> bytes | None:
+            found = asked(bucket)
+            monkeypatch.setattr(Bucket, "manifest", asked)
+            go_on(writer, whole, at_once=30)
+            writer.publish()
+            return found
+
+        monkeypatch.setattr(Bucket, "manifest", overtaken)
+        opened(bucket).close()
+        assert writer.rows("SELECT count(*) FROM messages") == [(len(whole),)]
     assert_holds(bucket, file)
 
 
