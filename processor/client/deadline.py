@@ -1,7 +1,8 @@
-"""A transport whose reads end at a deadline, however slowly the bytes come.
+"""A transport whose steps end at a deadline, however many they are and however slowly bytes come.
 
-A timeout of httpx2 begins anew with every read, so headers that come byte by byte hold whoever
-waits for them. Here the thread that waits says until when, and each read gets what is left.
+A timeout of httpx2 begins anew with connecting, TLS, writing, and every read, so headers that come
+byte by byte hold whoever waits for them. Here the thread that waits says until when, and each step
+gets what is left.
 """
 
 from __future__ import annotations
@@ -14,12 +15,21 @@ from typing import Any, final
 import httpcore2
 import httpx2
 
+_PIECE_BYTES = 65_536
+
 
 @final
 class Until(threading.local):
     """When the exchange of this thread is over, by `time.monotonic`."""
 
     at = float("inf")
+
+    def left(self, timeout: float | None) -> float:
+        """What a step may take, in seconds. Raises httpcore2.ReadTimeout if nothing is left."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise httpcore2.ReadTimeout("the deadline has passed")
+        return left if timeout is None else min(timeout, left)
 
 
 @final
@@ -29,13 +39,12 @@ class _Stream(httpcore2.NetworkStream):
         self._until = until
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = self._until.at - time.monotonic()
-        if left <= 0:
-            raise httpcore2.ReadTimeout("the deadline has passed")
-        return self._stream.read(max_bytes, left if timeout is None else min(timeout, left))
+        return self._stream.read(max_bytes, self._until.left(timeout))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, timeout)
+        for start in range(0, len(buffer), _PIECE_BYTES):  # a timeout is for what is sent at once
+            piece = buffer[start : start + _PIECE_BYTES]
+            self._stream.write(piece, self._until.left(timeout))
 
     def close(self) -> None:
         self._stream.close()
@@ -46,7 +55,8 @@ class _Stream(httpcore2.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, timeout), self._until)
+        left = self._until.left(timeout)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, left), self._until)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)
@@ -58,15 +68,18 @@ class _Backend(httpcore2.NetworkBackend):
         self._backend = backend
         self._until = until
 
-    def connect_tcp(self, *where: Any, **options: Any) -> httpcore2.NetworkStream:
-        return _Stream(self._backend.connect_tcp(*where, **options), self._until)
+    def connect_tcp(
+        self, host: str, port: int, timeout: float | None = None, **options: Any
+    ) -> httpcore2.NetworkStream:
+        left = self._until.left(timeout)
+        return _Stream(self._backend.connect_tcp(host, port, left, **options), self._until)
 
     def sleep(self, seconds: float) -> None:
         self._backend.sleep(seconds)
 
 
 def client_until(until: Until, transport: httpx2.BaseTransport | None) -> httpx2.Client:
-    """A client whose reads end there; one with a transport of its user's reads as that does."""
+    """A client whose steps end there; one with a transport of its user's does as that does."""
     client = httpx2.Client(transport=transport)
     if transport is None:  # httpx2 has no argument for what httpcore2 calls `network_backend`
         for each in (client._transport, *client._mounts.values()):

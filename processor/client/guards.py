@@ -52,8 +52,8 @@ def _reply(response: httpx2.Response, body: bytes) -> Reply:
 class Guard(GuardSettings):
     """Asks a gate, and blocks meanwhile; threads may share it. Use it as `with Guard(...)`.
 
-    `seconds` holds for each read, also of headers that trickle. Looking up the gate's name, and a
-    `transport` of one's own, may take longer.
+    `seconds` holds for the whole, also if headers trickle or a draft is taken slowly. Looking up
+    the gate's name, and a `transport` of one's own, may take longer.
     """
 
     def __init__(

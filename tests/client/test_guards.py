@@ -166,6 +166,34 @@ def test_headers_that_trickle_are_not_waited_for(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_gate_that_reads_slowly_is_not_waited_for(kind: str) -> None:
+    """A long draft that is taken a little at a time is given up at the deadline."""
+    ended = threading.Event()
+
+    def sip(listening: socket.socket) -> None:
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            while not ended.wait(0.01):
+                connection.recv(65_536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=sip, args=[listening])
+        thread.start()
+        stop = threading.Timer(20.0, ended.set)
+        stop.start()
+        began = time.monotonic()
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        draft = "x" * 64_000_000
+        answer = ask(kind, "check", address, "c1", text=draft, settings={"seconds": 1.0})
+        took = time.monotonic() - began
+        ended.set()
+        stop.cancel()
+        thread.join()
+    assert answer.problem == "no answer came in time"
+    assert took < 8.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("encoding", [None, "gzip"])
 def test_an_answer_without_end_is_not_read(kind: str, encoding: str | None) -> None:
     """What is larger than the bound is left, packed or not."""
