@@ -218,6 +218,17 @@ def test_a_setup_brings_the_tenants_policy_or_its_own() -> None:
     assert own.logged(operations=[observe("b")]).policy is None
 
 
+def test_a_digest_that_was_asked_for_does_not_outlive_a_change_of_policy() -> None:
+    """The tenant's policy, which no operation brings, is in the digest as soon as it is told."""
+    given = Given()
+    given.say(observe("a"))
+    before = given.conversation.state_digest()
+    given.tenants = Tenants({"default": Terms(policy=LOCKED)})
+    given.logged(kind="candidate", claims=[])
+    after = given.conversation.state_digest()
+    assert before != after == state_digest(given.conversation.state)
+
+
 def test_policies_are_part_of_the_state_and_its_bytes() -> None:
     """A snapshot keeps both, and two states that differ in them alone have different digests."""
     digests = []
