@@ -10,6 +10,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any, final
 
 import httpcore2
@@ -69,10 +70,15 @@ class _Backend(httpcore2.NetworkBackend):
         self._until = until
 
     def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, **options: Any
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        left = self._until.left(timeout)
-        return _Stream(self._backend.connect_tcp(host, port, left, **options), self._until)
+        where = host, port, self._until.left(timeout), local_address, socket_options
+        return _Stream(self._backend.connect_tcp(*where), self._until)
 
     def sleep(self, seconds: float) -> None:
         self._backend.sleep(seconds)
