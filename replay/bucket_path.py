@@ -54,7 +54,7 @@ def store_path(named: str) -> Path:
     """The path of a store, or of an archive in a bucket. Raises ValueError if it names none."""
     if not named.startswith(SCHEME):
         return Path(named)
-    if not re.match(URL_PATTERN, named):
+    if not re.fullmatch(URL_PATTERN, named):
         raise ValueError(f"{named}: not s3://BUCKET or s3://BUCKET/PREFIX")
     return BucketPath(named.rstrip("/"))
 
