@@ -28,7 +28,7 @@ REBALANCE_SECONDS = 20.0
 COMMIT_SECONDS = 0.5
 FETCH_PAUSE_S, FETCH_PAUSE_MANY_S = 0.001, 0.015
 """Between two questions for messages, after one that gave some, and after one that gave many."""
-MANY = 60
+_MANY = 60
 
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -53,7 +53,7 @@ class _Consumer(driver.Consumer):
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         """Ask for messages, a little later if there were some: asking costs the same for many."""
         if self._fetched:
-            await asyncio.sleep(FETCH_PAUSE_MANY_S if self._fetched > MANY else FETCH_PAUSE_S)
+            await asyncio.sleep(FETCH_PAUSE_MANY_S if self._fetched > _MANY else FETCH_PAUSE_S)
         fetched = await super()._getmany(active_partitions, timeout)
         self._fetched = sum(map(len, fetched.values()))
         return fetched
