@@ -94,6 +94,8 @@ def test_every_command_is_one_and_every_variable_a_setting(found: list[Manifest]
         if manifest["metadata"]["name"].endswith("-worker"):
             pod = f"{manifest['metadata']['name']}-0"
             resolved = {k: v.replace("$(POD_NAME)", pod) for k, v in given.items()}
+            if "OPENAI_API_KEY" in resolved:  # a reference to a secret looks like no key
+                resolved["OPENAI_API_KEY"] = "key"
             settings = check_settings({**of_image, **resolved})
             assert settings.canonical_url in settings.peers
             assert settings.instance == pod

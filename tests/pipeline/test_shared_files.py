@@ -152,7 +152,10 @@ async def hangs(_: web.Request) -> web.Response:
     raise AssertionError
 
 
-@pytest.fixture(params=["nobody", "500", "hangs", "403", "no bucket"])
+_REAL = [pytest.param(each, marks=pytest.mark.kafka) for each in ("403", "no bucket")]
+
+
+@pytest.fixture(params=["nobody", "500", "hangs", *_REAL])
 def broken_bucket(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SharedBucket]:
