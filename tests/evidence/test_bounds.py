@@ -119,10 +119,24 @@ SHAPES: dict[str, Callable[[int], Arrival]] = {
 }
 
 
+COUNT = 10_240
+
+
+@pytest.fixture(scope="module")
+def a_full_row_s() -> float:
+    """What it takes here to keep so many values of which none replaces another."""
+    events = [SHAPES["denied"](place) for place in range(COUNT)]
+    started = time.process_time()
+    memory(MemoryClass.LEDGER, events)
+    return time.process_time() - started
+
+
 @pytest.mark.parametrize("shape", SHAPES)
-def test_ten_thousand_values_of_one_key_are_kept_asked_and_shown_in_seconds(shape: str) -> None:
+def test_ten_thousand_values_of_one_key_are_kept_asked_and_shown(
+    shape: str, a_full_row_s: float
+) -> None:
     """By every class and query: what is compared does not grow with the square of the values."""
-    events = [SHAPES[shape](place) for place in range(10_240)]
+    events = [SHAPES[shape](place) for place in range(COUNT)]
     ledger_of_all = memory(MemoryClass.LEDGER, events)
     key = events[0].fact.key
     for memory_class in MemoryClass:
@@ -133,10 +147,10 @@ def test_ten_thousand_values_of_one_key_are_kept_asked_and_shown_in_seconds(shap
         for query_class in QueryClass:
             ask(kept, Query(key, query_class, turn=5_000))
         render(kept, RenderFormat.COMPACT, len, 1_000, closed=True)
-        assert time.process_time() - started < 5, memory_class
+        assert time.process_time() - started < 3 * a_full_row_s, memory_class
     started = time.process_time()
     structure_of(memory(MemoryClass.GRAPHRAG_LITE, events).facts(key))
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < a_full_row_s
 
 
 def test_long_values_are_compared_word_by_word_in_little_time() -> None:
