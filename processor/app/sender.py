@@ -21,7 +21,7 @@ from schemas.topics import TOPICS
 
 _log = structlog.get_logger(__name__)
 
-LINGER_MS = 1
+LINGER_MS = 2
 REQUEST_BYTES_MAX = 16 * 1_048_576
 PAUSE_S = 1.0
 
