@@ -23,6 +23,7 @@ from tests.benchmarks.pipeline import utterances
 from tests.kafka.cluster import Kafka
 from tests.kafka.software import ROOT
 from tests.pipeline.workers import (
+    kill,
     make_topics,
     places,
     say,
@@ -125,9 +126,7 @@ class Soak:
 
     def end(self) -> None:
         """Kill what still runs."""
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+        kill(self._running.values())
 
 
 @pytest.fixture

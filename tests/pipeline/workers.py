@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,6 +103,13 @@ def stop(process: subprocess.Popen, seconds_max: float = 120.0) -> int:
     """SIGTERM, and the exit status."""
     process.send_signal(signal.SIGTERM)
     return process.wait(seconds_max)
+
+
+def kill(processes: Iterable[subprocess.Popen]) -> None:
+    """Kill -9, for those that still run."""
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 async def _send(bootstrap: str, messages: Sequence[tuple[bytes | None, bytes | None, int]]) -> None:

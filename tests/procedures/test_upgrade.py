@@ -15,6 +15,7 @@ from tests.pipeline.workers import (
     WORKER,
     emitted,
     expected,
+    kill,
     make_topics,
     places,
     say,
@@ -69,9 +70,7 @@ class Fleet:
 
     def end(self) -> None:
         """Kill what still runs."""
-        for process in self._running.values():
-            process.kill()
-            process.wait()
+        kill(self._running.values())
 
 
 @pytest.fixture
