@@ -68,12 +68,17 @@ class Agents:
         is_stopped = self.assignment.is_stopped(message.partition)
         return None if is_stopped else self.intake.take(message, event)
 
+    def _stop(self, stopped: PartitionStopped) -> None:
+        """Tell it once: what is not acknowledged may be delivered again."""
+        if not self.assignment.is_stopped(stopped.partition):
+            self.on_stopped(stopped)
+
     async def take_utterance(self, event: faust.Event) -> None:
         """Line an utterance up in its conversation."""
         message = delivered(event)
         damage = problem_of(message.headers, Damage)
         if damage is not None:  # nobody sent it, so it is no dead letter
-            self.on_stopped(stopped_by(message, damage))
+            self._stop(stopped_by(message, damage))
             return
         done = self._take_in(message, event)
         if done is None:
@@ -100,7 +105,7 @@ class Agents:
             with self.log.tracing.span("fold", message):
                 folded = await self.reduce.fold(message)
         except PartitionStopped as stopped:
-            self.on_stopped(stopped)
+            self._stop(stopped)
             return
         except StoreError as failure:
             self.on_failure(failure)

@@ -10,9 +10,10 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from processor.app.agents import Agents
 from processor.app.assignment import Assignment
+from processor.app.fetched import Damage, Problem
 from processor.app.intake import Intake
 from processor.app.messages import OPERATIONS, Delivered, Outgoing
-from processor.app.reduce_agent import Folded
+from processor.app.reduce_agent import Folded, PartitionStopped
 from processor.app.sender import Begun
 from processor.app.tracing import Tracing
 from processor.engine.conversation import Conversation
@@ -76,6 +77,15 @@ def arriving(number: int, acked: list[int]) -> Any:
     return SimpleNamespace(message=message, ack=lambda: acked.append(number))
 
 
+def agents_with(**parts: Any) -> Agents:
+    """Agents of which a test uses some parts."""
+    other: Any = SimpleNamespace(alert_tenants=frozenset(), log_claims=False)
+    names = ("settings", "dispatcher", "interpret", "reduce", "log", "in_background")
+    unused = dict.fromkeys((*names, "on_stopped", "on_failure"), other)
+    given = {"intake": Intake(Flow(), in_hand_max=10), "assignment": Assignment()}
+    return Agents(**unused | given | parts)
+
+
 def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement() -> None:
     """One task emits all three in order, and acknowledges none before the broker has it."""
 
@@ -93,18 +103,10 @@ def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement
             write=broker.write,
             metrics=SimpleNamespace(emitted=lambda _, __: None),
         )
-        other: Any = SimpleNamespace(fold=fold, alert_tenants=frozenset(), log_claims=False)
-        agents = Agents(
-            settings=other,
-            intake=Intake(Flow(), in_hand_max=10),
-            assignment=Assignment(),
-            dispatcher=other,
-            interpret=other,
-            reduce=other,
+        agents = agents_with(
+            reduce=SimpleNamespace(fold=fold),
             log=log,
             in_background=lambda work: tasks.append(asyncio.create_task(work)),
-            on_stopped=other,
-            on_failure=other,
         )
         for number in range(3):
             await agents.take_event(arriving(number, acked))
@@ -122,5 +124,28 @@ def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement
         await agents.take_event(arriving(3, acked))
         await tasks[1]
         assert acked == [0, 1, 2, 3]
+
+    asyncio.run(main())
+
+
+def test_a_stop_is_told_once_however_often_its_cause_is_delivered() -> None:
+    """Damage is never acknowledged, so it comes again; another partition's is told as well."""
+
+    async def main() -> None:
+        assignment = Assignment()
+        assignment.begin([0, 1])
+        told: list[int] = []
+
+        def stop(stopped: PartitionStopped) -> None:
+            assignment.stop(stopped.partition)
+            told.append(stopped.partition)
+
+        agents = agents_with(assignment=assignment, on_stopped=stop)
+        for partition in (0, 0, 1, 0):
+            event = arriving(0, [])
+            event.message.partition = partition
+            event.message.headers = [(Problem.NAME, Damage(b"damaged"))]
+            await agents.take_utterance(event)
+        assert told == [0, 1]
 
     asyncio.run(main())
