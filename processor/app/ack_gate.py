@@ -3,32 +3,29 @@
 Everything that decides which message may be acknowledged lives here. A consumer that is told of
 finished messages as they finish can commit past one that is still in hand; so a message is released
 when it and all before it are finished, and not earlier. The gate knows nothing of a broker: a
-message is whatever was handed in, and time is an argument.
+message is its offset, and time is an argument.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Generic, TypeVar, final
-
-Message = TypeVar("Message")
+from typing import final
 
 
 @final
-class _InHand(Generic[Message]):
+class _InHand:
     """A message between its delivery and its release."""
 
-    __slots__ = ("arrived", "is_finished", "message", "offset")
+    __slots__ = ("arrived", "is_finished", "offset")
 
-    def __init__(self, offset: int, message: Message, arrived: float) -> None:
+    def __init__(self, offset: int, arrived: float) -> None:
         self.offset = offset
-        self.message = message
         self.arrived = arrived
         self.is_finished = False
 
 
 @final
-class AckGate(Generic[Message]):
+class AckGate:
     """The messages in hand of one partition, in one epoch.
 
     `len(gate)` counts them, finished or not: those finished behind an unfinished one are the price
@@ -36,13 +33,13 @@ class AckGate(Generic[Message]):
     """
 
     def __init__(self) -> None:
-        self._in_hand: deque[_InHand[Message]] = deque()
-        self._by_offset: dict[int, _InHand[Message]] = {}
+        self._in_hand: deque[_InHand] = deque()
+        self._by_offset: dict[int, _InHand] = {}
 
     def __len__(self) -> int:
         return len(self._in_hand)
 
-    def take(self, offset: int, message: Message, now: float) -> bool:
+    def take(self, offset: int, now: float) -> bool:
         """Take in a delivered message; False, and nothing is done, if it was delivered before.
 
         Offsets come in ascending order, with gaps where the broker has none to deliver. A broker
@@ -50,19 +47,19 @@ class AckGate(Generic[Message]):
         """
         if self._in_hand and offset <= self._in_hand[-1].offset:
             return False
-        taken = _InHand(offset, message, now)
+        taken = _InHand(offset, now)
         self._in_hand.append(taken)
         self._by_offset[offset] = taken
         return True
 
-    def finish(self, offset: int) -> list[Message]:
+    def finish(self, offset: int) -> list[int]:
         """A message is done with; those that may be acknowledged now, in their order."""
         self._by_offset[offset].is_finished = True
-        released: list[Message] = []
+        released: list[int] = []
         while self._in_hand and self._in_hand[0].is_finished:
             done = self._in_hand.popleft()
             del self._by_offset[done.offset]
-            released.append(done.message)
+            released.append(done.offset)
         return released
 
     def unfinished(self) -> int:

@@ -12,11 +12,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
-import faust
-
 from processor.app.assignment import Assignment
 from processor.app.dispatcher import Dispatcher, Lane
-from processor.app.faust_app import delivered
 from processor.app.fetched import Damage, problem_of
 from processor.app.intake import Intake
 from processor.app.interpret import DeadLetterClass, Unusable
@@ -64,23 +61,22 @@ class Agents:
     lines: EventLines = field(default_factory=lambda: EventLines(__name__))
     _waiting: dict[int, list[_Emission]] = field(default_factory=dict)
 
-    def _take_in(self, message: Delivered, event: faust.Event) -> Callable[[], None] | None:
+    def _take_in(self, message: Delivered) -> Callable[[], None] | None:
         is_stopped = self.assignment.is_stopped(message.partition)
-        return None if is_stopped else self.intake.take(message, event)
+        return None if is_stopped else self.intake.take(message)
 
     def _stop(self, stopped: PartitionStopped) -> None:
         """Tell it once: what is not acknowledged may be delivered again."""
         if not self.assignment.is_stopped(stopped.partition):
             self.on_stopped(stopped)
 
-    async def take_utterance(self, event: faust.Event) -> None:
+    async def take_utterance(self, message: Delivered) -> None:
         """Line an utterance up in its conversation."""
-        message = delivered(event)
         damage = problem_of(message.headers, Damage)
         if damage is not None:  # nobody sent it, so it is no dead letter
             self._stop(stopped_by(message, damage))
             return
-        done = self._take_in(message, event)
+        done = self._take_in(message)
         if done is None:
             return
         tenant, _, conversation = (message.key or b"").decode(errors="replace").partition("/")
@@ -95,10 +91,9 @@ class Agents:
 
         self.dispatcher.submit(Lane(message.partition, tenant, conversation), job)
 
-    async def take_event(self, event: faust.Event) -> None:
+    async def take_event(self, message: Delivered) -> None:
         """Fold an event of the log, and emit what comes of it."""
-        message = delivered(event)
-        done = self._take_in(message, event)
+        done = self._take_in(message)
         if done is None:
             return
         try:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, cast, final
+from typing import Any, TypeAlias, cast, final
 
 import faust
 from faust.assignor.partition_assignor import PartitionAssignor
 from faust.sensors import Monitor
-from faust.transport.consumer import Consumer
-from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
-from mode.services import WaitResults
 
-from processor.app.fetched import install
+from processor.app.faust_consumer import Batch, Consumer, Transport
 from processor.app.intake import Place
 from processor.app.messages import Delivered
 from processor.app.settings import KafkaSettings, WorkerSettings
@@ -26,61 +23,8 @@ from processor.app.settings import KafkaSettings, WorkerSettings
 SESSION_SECONDS = 10.0
 REBALANCE_SECONDS = 20.0
 COMMIT_SECONDS = 0.5
-FETCH_PAUSE_S, FETCH_PAUSE_MANY_S = 0.001, 0.015
-"""Between two questions for messages, after one that gave some, and after one that gave many."""
-_MANY = 60
-
-
-class _ConsumerThread(driver.AIOKafkaConsumerThread):
-    """The driver fixes how long a fetch may wait for messages; this makes it a setting."""
-
-    def _create_worker_consumer(self, transport: Any) -> Any:
-        install()
-        consumer = super()._create_worker_consumer(transport)
-        assert hasattr(consumer, "_fetch_max_wait_ms"), "aiokafka has changed"
-        consumer._fetch_max_wait_ms = cast(App, self.app).fetch_wait_ms
-        # Any other gives the two ends of a conversation to two workers, and knows no addresses.
-        assert isinstance(self._assignor, PartitionAssignor), "Faust has another assignor"
-        return consumer
-
-
-class _Consumer(driver.Consumer):
-    _fetched = 0
-
-    def _new_consumer_thread(self) -> Any:
-        return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
-
-    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
-        """Ask for messages, a little later if there were some: asking costs the same for many."""
-        if self._fetched:
-            await asyncio.sleep(FETCH_PAUSE_MANY_S if self._fetched > _MANY else FETCH_PAUSE_S)
-        fetched = await super()._getmany(active_partitions, timeout)
-        self._fetched = sum(map(len, fetched.values()))
-        return fetched
-
-    async def wait_first(self, *awaited: Any, timeout: Any = None) -> Any:
-        """Hand a message on without a task for each thing that could interrupt that.
-
-        Faust races every message against the end of the consumer and a suspended flow, with four
-        tasks. Handing on waits for nothing but our agents, which always take, unless the flow is
-        suspended already.
-        """
-        if timeout is None and len(awaited) == 2 and self.app.flow_control.is_active():
-            handing_on, suspension = awaited
-            suspension.close()
-            return WaitResults([handing_on], [await handing_on], stopped=False)
-        return await super().wait_first(*awaited, timeout=timeout)
-
-    async def perform_seek(self) -> None:
-        """Go back to what is committed, also where that is nothing.
-
-        aiokafka does not seek to offset 0. What was fetched of such a partition while it was being
-        assigned, and is not delivered for that, would be passed over until the next start.
-        """
-        await super().perform_seek()
-        from_the_start = {place: 0 for place in self.assignment() if not self._read_offset[place]}
-        if from_the_start:
-            await self.seek_wait(from_the_start)
+TOGETHER = 20
+"""How many messages of a batch are taken before others get their turn of the event loop."""
 
 
 class _NoMonitor(Monitor):
@@ -99,10 +43,6 @@ class _NoMonitor(Monitor):
         """Count nothing."""
 
 
-class _Transport(driver.Transport):
-    Consumer = _Consumer
-
-
 @final
 class App(faust.App):
     """A Faust app whose consumer waits `fetch_wait_ms` for messages."""
@@ -110,7 +50,7 @@ class App(faust.App):
     fetch_wait_ms: int
 
     def _new_transport(self) -> Any:
-        return _Transport(self.conf.broker_consumer, self)
+        return Transport(self.conf.broker_consumer, self)
 
 
 def new_app(settings: WorkerSettings, kafka: KafkaSettings, client_id: str) -> App:
@@ -140,7 +80,10 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings, client_id: str) -> A
     return app
 
 
-def add_agent(app: App, name: str, take: Callable[[faust.Event], Awaitable[None]]) -> None:
+Take: TypeAlias = Callable[[Delivered], Awaitable[None]]
+
+
+def add_agent(app: App, name: str, take: Take) -> None:
     """An agent that hands each message of a topic on, as bytes, and acknowledges none."""
     topic = app.topic(
         name,
@@ -153,10 +96,19 @@ def add_agent(app: App, name: str, take: Callable[[faust.Event], Awaitable[None]
 
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
-            if event.message.generation_id == app.consumer_generation_id:
-                await take(event)  # what was fetched before a rebalance comes again
+            await _take_all(app, event.message, take)
 
     app.agent(topic, name=name, concurrency=1)(agent)
+
+
+async def _take_all(app: App, batch: Batch, take: Take) -> None:
+    """Hand on each message of a batch; what was fetched before a rebalance comes again."""
+    for number, message in enumerate(batch.delivered, 1):
+        if batch.generation_id != app.consumer_generation_id or not app.flow_control.is_active():
+            return
+        await take(message)
+        if number % TOGETHER == 0:
+            await asyncio.sleep(0)
 
 
 def lag(app: App) -> dict[tuple[str, ...], float]:
@@ -212,7 +164,7 @@ def address_of(app: App, topic: str, partition: int) -> str | None:
 
 @final
 class ConsumerFlow:
-    """Stops and resumes fetching of a partition."""
+    """Stops and resumes fetching of a partition, and commits."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -225,13 +177,9 @@ class ConsumerFlow:
         """Fetch from it again."""
         self._app.consumer.on_buffer_drop(TP(*place))
 
-
-def delivered(event: faust.Event) -> Delivered:
-    """The message of one of Faust's events."""
-    message = event.message
-    place = (message.topic, message.partition, message.offset)
-    headers = dict(message.headers or ())  # Faust hands them on as a list or a mapping
-    return Delivered(*place, message.key, message.value, tuple(headers.items()))
+    def acknowledge(self, place: Place, offset: int) -> None:
+        """The message, and all before it, are done with."""
+        cast(Consumer, self._app.consumer).acknowledge(TP(*place), offset)
 
 
 def _credentials(kafka: KafkaSettings) -> Any:

@@ -19,21 +19,17 @@ Place: TypeAlias = tuple[str, int]
 """A topic and a partition."""
 
 
-class Acknowledgeable(Protocol):
-    """A delivered message that can be acknowledged."""
-
-    def ack(self) -> object:
-        """The message is done with."""
-
-
 class Flow(Protocol):
-    """Where fetching from a partition is stopped and resumed."""
+    """Where messages come from."""
 
     def stop(self, place: Place) -> None:
         """Fetch no more from it."""
 
     def resume(self, place: Place) -> None:
         """Fetch from it again."""
+
+    def acknowledge(self, place: Place, offset: int) -> None:
+        """The message, and all before it, are done with."""
 
 
 @final
@@ -54,17 +50,17 @@ class Intake:
         self._on_acknowledged = on_acknowledged
         self._in_hand_max = in_hand_max
         self._clock = clock
-        self._gates: dict[Place, AckGate[Acknowledgeable]] = {}
+        self._gates: dict[Place, AckGate] = {}
         self._stopped: set[Place] = set()
 
-    def take(self, message: Delivered, event: Acknowledgeable) -> Callable[[], None] | None:
+    def take(self, message: Delivered) -> Callable[[], None] | None:
         """Take a message in; what to call when it is done with, or None if it is in hand already.
 
         Calling after a rebalance does nothing.
         """
         place = (message.topic, message.partition)
         gate = self._gates.setdefault(place, AckGate())
-        if not gate.take(message.offset, event, self._clock()):
+        if not gate.take(message.offset, self._clock()):
             return None
         if len(gate) >= self._in_hand_max and place not in self._stopped:
             self._stopped.add(place)
@@ -76,11 +72,11 @@ class Intake:
 
         return done
 
-    def _finish(self, place: Place, gate: AckGate[Acknowledgeable], offset: int) -> None:
+    def _finish(self, place: Place, gate: AckGate, offset: int) -> None:
         released = gate.finish(offset)
-        for event in released:
-            event.ack()
-        self._on_acknowledged(place[0], len(released))
+        if released:
+            self._flow.acknowledge(place, released[-1])
+            self._on_acknowledged(place[0], len(released))
         if place in self._stopped and 2 * len(gate) <= self._in_hand_max:
             self._stopped.remove(place)
             self._flow.resume(place)

@@ -12,7 +12,7 @@ from processor.app.agents import Agents
 from processor.app.assignment import Assignment
 from processor.app.fetched import Damage, Problem
 from processor.app.intake import Intake
-from processor.app.messages import OPERATIONS, Delivered, Outgoing
+from processor.app.messages import OPERATIONS, UTTERANCES, Delivered, Outgoing
 from processor.app.reduce_agent import Folded, PartitionStopped
 from processor.app.sender import Begun
 from processor.app.tracing import Tracing
@@ -68,13 +68,10 @@ def folded(number: int) -> Folded:
     return Folded(event, reduced)
 
 
-def arriving(number: int, acked: list[int]) -> Any:
-    """The message of that event as Faust hands it on, in a trace of its own."""
+def arriving(number: int) -> Delivered:
+    """The message of that event, in a trace of its own."""
     trace = f"00-{TRACES[number]}-{'b' * 16}-01".encode()
-    headers = [("traceparent", trace)]
-    place = {"topic": OPERATIONS, "partition": 0, "offset": number}
-    message = SimpleNamespace(**place, key=b"", value=b"", headers=headers)
-    return SimpleNamespace(message=message, ack=lambda: acked.append(number))
+    return Delivered(OPERATIONS, 0, number, b"", b"", (("traceparent", trace),))
 
 
 def agents_with(**parts: Any) -> Agents:
@@ -90,7 +87,8 @@ def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement
     """One task emits all three in order, and acknowledges none before the broker has it."""
 
     async def main() -> None:
-        acked: list[int] = []
+        flow = Flow()
+        acked = flow.acked
         broker = Broker(acked)
 
         async def fold(message: Delivered) -> Folded:
@@ -106,10 +104,11 @@ def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement
         agents = agents_with(
             reduce=SimpleNamespace(fold=fold),
             log=log,
+            intake=Intake(flow, in_hand_max=10),
             in_background=lambda work: tasks.append(asyncio.create_task(work)),
         )
         for number in range(3):
-            await agents.take_event(arriving(number, acked))
+            await agents.take_event(arriving(number))
         assert len(tasks) == 1
         await asyncio.sleep(0)
         traces = [dict(each.headers)["traceparent"].decode()[3:35] for each in broker.begun]
@@ -121,7 +120,7 @@ def test_each_event_of_a_batch_has_its_trace_its_letters_and_its_acknowledgement
         await tasks[0]
         assert acked == [0, 1, 2]
         assert {offset for offset, _ in broker.letters} == {1}
-        await agents.take_event(arriving(3, acked))
+        await agents.take_event(arriving(3))
         await tasks[1]
         assert acked == [0, 1, 2, 3]
 
@@ -142,10 +141,8 @@ def test_a_stop_is_told_once_however_often_its_cause_is_delivered() -> None:
 
         agents = agents_with(assignment=assignment, on_stopped=stop)
         for partition in (0, 0, 1, 0):
-            event = arriving(0, [])
-            event.message.partition = partition
-            event.message.headers = [(Problem.NAME, Damage(b"damaged"))]
-            await agents.take_utterance(event)
+            damaged = ((Problem.NAME, Damage(b"damaged")),)
+            await agents.take_utterance(Delivered(UTTERANCES, partition, 0, b"", b"", damaged))
         assert told == [0, 1]
 
     asyncio.run(main())
