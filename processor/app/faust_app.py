@@ -96,12 +96,12 @@ def add_agent(app: App, name: str, take: Take) -> None:
 
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
-            await _take_all(app, event.message, take)
+            await take_all(app, event.message, take)
 
     app.agent(topic, name=name, concurrency=1)(agent)
 
 
-async def _take_all(app: App, batch: Batch, take: Take) -> None:
+async def take_all(app: App, batch: Batch, take: Take) -> None:
     """Hand on each message of a batch; what was fetched before a rebalance comes again."""
     for number, message in enumerate(batch.delivered, 1):
         if batch.generation_id != app.consumer_generation_id or not app.flow_control.is_active():

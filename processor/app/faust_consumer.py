@@ -49,7 +49,6 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
 
-@final
 class Consumer(driver.Consumer):
     """Hands on batches, and commits what `acknowledge` was told."""
 
@@ -89,11 +88,13 @@ class Consumer(driver.Consumer):
         """Nothing: offsets that no message has are passed over by who acknowledges."""
 
     async def perform_seek(self) -> None:
-        """Go back to what is committed, also where that is nothing.
+        """Go back to what is committed, also where that is nothing, and forget what was done since.
 
         aiokafka does not seek to offset 0. What was fetched of such a partition while it was being
-        assigned, and is not delivered for that, would be passed over until the next start.
+        assigned, and is not delivered for that, would be passed over until the next start. So would
+        be what a log that was created anew has where an older one was acknowledged.
         """
+        self._acked.clear()
         await super().perform_seek()
         from_the_start = {place: 0 for place in self.assignment() if not self._read_offset[place]}
         if from_the_start:

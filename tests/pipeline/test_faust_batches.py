@@ -1,0 +1,121 @@
+"""What Faust's consumer hands on together: in order, once, and nothing across a rebalance."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust.types import TP
+
+from processor.app.faust_app import TOGETHER, take_all
+from processor.app.faust_consumer import Batch, Consumer
+from processor.app.messages import Delivered
+
+PLACE = TP("utterances", 3)
+EPOCH = 7
+
+
+def batch(read: int | None, *offsets: int) -> Batch:
+    """What the consumer makes of records with these offsets, having read up to one."""
+    records = [SimpleNamespace(offset=each, key=b"k", value=b"v", headers=()) for each in offsets]
+    app = SimpleNamespace(consumer_generation_id=EPOCH)
+    consumer: Any = SimpleNamespace(_read_offset={PLACE: read}, app=app)
+    return Consumer._to_message(consumer, PLACE, records)
+
+
+@pytest.mark.parametrize(
+    ("read", "expected"), [(None, [4, 5, 9]), (5, [5, 9]), (10, [])], ids=["new", "within", "past"]
+)
+def test_what_was_fetched_before_a_seek_is_left_out(read: int | None, expected: list[int]) -> None:
+    """Faust drops single messages that lie before its place; a batch may begin before it."""
+    made = batch(read, 4, 5, 9)
+    assert [each.offset for each in made.delivered] == expected
+    assert (made.tp, made.offset, made.generation_id) == (PLACE, 9, EPOCH)
+    assert all(each[:2] == PLACE and each[3:] == (b"k", b"v", ()) for each in made.delivered)
+
+
+class Seeking(Consumer):
+    """The consumer of one partition without a broker; nothing of it is committed."""
+
+    def __init__(self) -> None:
+        self._acked = defaultdict(list)
+        self._read_offset = defaultdict(lambda: None)
+        self._committed_offset = defaultdict(lambda: None)
+        self.sought: dict[TP, int] = {}
+
+    async def seek_to_committed(self) -> dict[TP, int]:
+        """Nowhere."""
+        return {}
+
+    def assignment(self) -> set[TP]:
+        """The one partition."""
+        return {PLACE}
+
+    async def seek_wait(self, partitions: Mapping[TP, int]) -> None:
+        """Note it."""
+        self.sought |= partitions
+
+
+def test_what_was_done_before_a_seek_is_not_committed_after_it() -> None:
+    """The log may be another one, whose messages at those offsets nobody has seen."""
+    consumer = Seeking()
+    consumer.acknowledge(PLACE, 41)
+    assert consumer._new_offset(PLACE) == 42
+    asyncio.run(consumer.perform_seek())
+    assert consumer.sought == {PLACE: 0}
+    assert consumer._new_offset(PLACE) is None
+    consumer.acknowledge(PLACE, 2)
+    assert consumer._new_offset(PLACE) == 3
+
+
+def ends_of_epoch(app: Any) -> None:
+    """The partitions were assigned anew."""
+    app.consumer_generation_id += 1
+
+
+def flow_stops(app: Any) -> None:
+    """A rebalance has begun."""
+    app.flow_control = SimpleNamespace(is_active=lambda: False)
+
+
+@pytest.mark.parametrize("happens", [ends_of_epoch, flow_stops])
+def test_a_rebalance_ends_a_batch_where_it_is(happens: Any) -> None:
+    """What comes after it in the batch comes again from the place that is committed."""
+    flow = SimpleNamespace(is_active=lambda: True)
+    app: Any = SimpleNamespace(consumer_generation_id=EPOCH, flow_control=flow)
+    taken: list[int] = []
+
+    async def take(message: Delivered) -> None:
+        taken.append(message.offset)
+        if message.offset == 5:
+            happens(app)
+
+    asyncio.run(take_all(app, batch(None, 4, 5, 9), take))
+    assert taken == [4, 5]
+
+
+def test_others_get_their_turn_within_a_batch() -> None:
+    """However much was fetched, the event loop comes round after a few messages."""
+    app: Any = SimpleNamespace(
+        consumer_generation_id=EPOCH, flow_control=SimpleNamespace(is_active=lambda: True)
+    )
+    taken: list[int] = []
+    seen: list[int] = []
+
+    async def take(message: Delivered) -> None:
+        taken.append(message.offset)
+
+    async def look() -> None:
+        while len(taken) < 3 * TOGETHER:
+            seen.append(len(taken))
+            await asyncio.sleep(0)
+
+    async def main() -> None:
+        await asyncio.gather(take_all(app, batch(None, *range(3 * TOGETHER)), take), look())
+
+    asyncio.run(main())
+    assert seen == [TOGETHER, 2 * TOGETHER]
