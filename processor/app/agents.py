@@ -89,7 +89,8 @@ class Agents:
                 await self.interpret.handle(message)
             done()
 
-        self.dispatcher.submit(Lane(message.partition, tenant, conversation), job)
+        lane = Lane(message.partition, tenant, conversation)
+        self.dispatcher.submit(lane, self.interpret.kind_of(message), job)
 
     async def take_event(self, message: Delivered) -> None:
         """Fold an event of the log, and emit what comes of it."""

@@ -257,7 +257,7 @@ class ConversationsOfWorker:
                 answer.set_result(result)
 
         lane = Lane(owner.partition, utterance.tenant_id, utterance.conversation_id)
-        self.dispatcher.submit(lane, job)
+        self.dispatcher.submit(lane, self.interpret.kind(utterance), job)
         return answer
 
     def _answered(self, answer: asyncio.Future[Any]) -> None:

@@ -71,8 +71,12 @@ def _of_messages(app: App, intake: Intake, dispatcher: Dispatcher) -> Iterator[G
         "How long the message that holds the others back has been in hand.",
         intake.oldest_age_s(),
     )
-    yield Gauge.one("standfast_jobs_running", "Utterances that are worked on.", dispatcher.running)
-    yield Gauge.one("standfast_jobs_waiting", "Utterances that wait.", dispatcher.waiting)
+    for name, what, counts in (
+        ("standfast_jobs_running", "Utterances that are worked on.", dispatcher.running()),
+        ("standfast_jobs_waiting", "Utterances that wait.", dispatcher.waiting()),
+    ):
+        values: dict[tuple[str, ...], float] = {(kind,): count for kind, count in counts.items()}
+        yield Gauge(name, f"{what} Kind: call, or work if no model is asked.", values, ("kind",))
     yield Gauge(
         "standfast_uncommitted",
         "How far the last message that was read of a partition lies beyond what is committed.",

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, final
 
+from processor.app.dispatcher import Kind
 from processor.app.fetched import problem_of
 from processor.app.interpret import (
     WAS_ERASED,
@@ -19,6 +20,7 @@ from processor.app.interpret import (
     Source,
     Unusable,
     interpret,
+    needs_reading,
     turn_to_fill,
 )
 from processor.app.messages import Delivered
@@ -91,6 +93,18 @@ class InterpretAgent:
             self.outage_patience_s,
             self.on_endpoint,
         )
+
+    def kind(self, utterance: Utterance) -> Kind:
+        """What handling the utterance mostly waits for."""
+        is_asked = self.interpreter is not None and needs_reading(utterance)
+        return Kind.CALL if is_asked else Kind.WORK
+
+    def kind_of(self, message: Delivered) -> Kind:
+        """The same for what was delivered."""
+        if self.interpreter is None:  # then it need not be read twice
+            return Kind.WORK
+        read = self._read(message)
+        return self.kind(read) if isinstance(read, Utterance) else Kind.WORK
 
     async def handle(self, message: Delivered) -> None:
         """Do everything that a delivered utterance needs."""

@@ -19,7 +19,7 @@ from processor.app.agents import Agents
 from processor.app.assignment import Assignment
 from processor.app.checkpoints import Recovery
 from processor.app.conversations import ConversationsOfWorker
-from processor.app.dispatcher import Dispatcher
+from processor.app.dispatcher import Dispatcher, Kind, Limits
 from processor.app.faust_app import (
     App,
     ConsumerFlow,
@@ -50,6 +50,9 @@ from processor.app.utterance_reader import OUTAGE_PATIENCE_S
 from processor.app.worker_erasure import WorkerErasure
 from processor.app.worker_keys import WorkerKeys
 from processor.interpreter.port import Interpreter
+
+WORK_MAX = 256
+"""How many utterances that need no model are worked on at a time: as many are appended together."""
 
 _log = structlog.get_logger(__name__)
 
@@ -96,8 +99,10 @@ class Worker:
         self._regular: list[asyncio.Task[None]] = []
         self._interpret = self._new_interpret(interpreter, outage_patience_s)
         self._dispatcher = Dispatcher(
-            running_max=settings.calls_max,
-            running_per_tenant_max=settings.calls_per_tenant_max,
+            {
+                Kind.CALL: Limits(settings.calls_max, settings.calls_per_tenant_max),
+                Kind.WORK: Limits(WORK_MAX, WORK_MAX),
+            },
             on_crash=self._crash,
         )
         self._instance = Instance(kafka, settings.group, settings.instance)
