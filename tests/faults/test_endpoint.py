@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from processor.app.messages import OPERATIONS
 from tests.faults.endpoint import MODES, Endpoint
 from tests.faults.oracle import assert_nothing_lost
 from tests.faults.script import as_text
@@ -18,6 +19,7 @@ from tests.pipeline.workers import (
     PARTITIONS,
     SCRIPTED_WORKER,
     make_topics,
+    read,
     running_worker,
     say,
     stop,
@@ -25,6 +27,7 @@ from tests.pipeline.workers import (
 )
 from tests.strategies_streams import seeded_stream
 from tests.waiting import wait_until
+from tests.web.fake import observe, statement
 
 CONVERSATIONS = [(f"tenant-{n % 4}", f"c{n % 3}") for n in range(12)]
 READY_SECONDS_MAX = 120.0
@@ -103,6 +106,32 @@ def test_an_endpoint_that_fails_for_a_minute_is_waited_for(
 ) -> None:
     """The same with a minute of each fault."""
     work_through_faults(empty_kafka, tmp_path, seconds=60.0)
+
+
+def test_what_needs_no_model_goes_on_while_it_hangs(empty_kafka: Kafka, tmp_path: Path) -> None:
+    """Every place for calls is taken, and what brings its operations is folded all the same."""
+    bootstrap = empty_kafka.bootstrap
+    make_topics(bootstrap)
+    asked = [
+        as_text({**statement("u", observe("o"), conversation_id=name), "kind": "statement"})
+        for name in (f"asked{number}" for number in range(12))
+    ]
+    brings = statement("u", observe("o"), conversation_id="brings")
+    key = b"acme/brings"
+    settings = {"STANDFAST_WORKER_CALLS_MAX": "2", "STANDFAST_WORKER_CALLS_PER_TENANT_MAX": "2"}
+    with Endpoint() as endpoint:
+        endpoint.mode = "hangs"
+        settings["STANDFAST_SCRIPT_ENDPOINT"] = endpoint.url
+        with running_worker(
+            bootstrap, tmp_path / "w.duckdb", SCRIPTED_WORKER, **settings
+        ) as worker:
+            say(bootstrap, [*asked, brings])
+            wait_until(lambda: [each.key for each in read(bootstrap, OPERATIONS)] == [key])
+            assert endpoint.calls
+            endpoint.mode = "works"
+            wait_until_done(bootstrap)
+            assert stop(worker) == 0
+    assert len(read(bootstrap, OPERATIONS)) == len(asked) + 1
 
 
 def test_a_worker_whose_calls_do_not_end_stops_in_time(empty_kafka: Kafka, tmp_path: Path) -> None:
