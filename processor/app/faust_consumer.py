@@ -15,12 +15,14 @@ from faust.assignor.partition_assignor import PartitionAssignor
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from faust.types.tuples import ConsumerMessage
+from mode.services import WaitResults
 
 from processor.app.fetched import install
 from processor.app.messages import Delivered
 
-FETCH_PAUSE_S = 0.002
-"""Between two questions for messages, if the first gave some."""
+FETCH_PAUSE_S, FETCH_PAUSE_MANY_S = 0.001, 0.005
+"""Between two questions for messages, after one that gave some, and after one that gave many."""
+_MANY = 60
 
 
 @final
@@ -51,18 +53,31 @@ class _ConsumerThread(driver.AIOKafkaConsumerThread):
 class Consumer(driver.Consumer):
     """Hands on batches, and commits what `acknowledge` was told."""
 
-    _had_some = False
+    _fetched = 0
 
     def _new_consumer_thread(self) -> Any:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Any:
         """Ask for messages, a little later if there were some: asking costs the same for many."""
-        if self._had_some:
-            await asyncio.sleep(FETCH_PAUSE_S)
+        if self._fetched:
+            await asyncio.sleep(FETCH_PAUSE_MANY_S if self._fetched > _MANY else FETCH_PAUSE_S)
         fetched = await super()._getmany(active_partitions, timeout)
-        self._had_some = bool(fetched)
+        self._fetched = sum(map(len, fetched.values()))
         return {place: [records] for place, records in fetched.items() if records}
+
+    async def wait_first(self, *awaited: Any, timeout: Any = None) -> Any:
+        """Hand a batch on without a task for each thing that could interrupt that.
+
+        Faust races it against the end of the consumer and a suspended flow, with four tasks and
+        several turns of the event loop for each partition. Handing on waits for nothing but our
+        agents, which always take, unless the flow is suspended already.
+        """
+        if timeout is None and len(awaited) == 2 and self.app.flow_control.is_active():
+            handing_on, suspension = awaited
+            suspension.close()
+            return WaitResults([handing_on], [await handing_on], stopped=False)
+        return await super().wait_first(*awaited, timeout=timeout)
 
     def _to_message(self, tp: TP, record: Any) -> Batch:
         """A batch; `record` is what `_getmany` gave of the partition."""
