@@ -245,22 +245,28 @@ def insert(
     columns: list[list[object]],
     unless_there: str = "",
 ) -> None:
-    """Insert rows column by column; one unnest each is far quicker than a statement per row.
+    """Insert rows column by column: bytes as values, the others in one text, which costs a third.
 
     A row is left out if the table has one that is equal in the columns `unless_there`.
     """
-    unnested = ", ".join("unnest(?)" for _ in columns)
     table = physical(connection, table)
-    if not unless_there:
-        connection.execute(f"INSERT INTO {table} SELECT {unnested}", columns)
-        return
-    names = [name for name, *_ in connection.execute(f"DESCRIBE {table}").fetchall()]
-    named = ", ".join(f"unnest(?) AS {name}" for name in names)
-    connection.execute(
-        f"INSERT INTO {table} SELECT * FROM (SELECT {named}) ANTI JOIN {table} "
-        f"USING ({unless_there})",
-        columns,
-    )
+    described = connection.execute(f"DESCRIBE {table}").fetchall()
+    written: dict[str, list[object]] = {}
+    types: dict[str, list[str]] = {}
+    selected: list[str] = []
+    values: list[list[object]] = []
+    for (name, type_, *_), column in zip(described, columns, strict=True):
+        if type_ == "BLOB":
+            selected.append(f'unnest(?) AS "{name}"')
+            values.append(column)
+        else:
+            selected.append(f'unnest(texts."{name}") AS "{name}"')
+            written[name], types[name] = column, [type_]
+    rows = f"SELECT {', '.join(selected)} FROM (SELECT from_json_strict(?, ?) AS texts)"
+    if unless_there:
+        rows = f"SELECT * FROM ({rows}) ANTI JOIN {table} USING ({unless_there})"
+    texts = [canonical_bytes(each).decode() for each in (written, types)]
+    connection.execute(f"INSERT INTO {table} {rows}", [*values, *texts])
 
 
 def note_positions(connection: duckdb.DuckDBPyConnection, positions: Sequence[Position]) -> None:
