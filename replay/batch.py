@@ -245,7 +245,7 @@ def insert(
     columns: list[list[object]],
     unless_there: str = "",
 ) -> None:
-    """Insert rows column by column: bytes as values, the others in one text, which costs a third.
+    """Insert rows column by column: in one text, which costs a third; what may be long as values.
 
     A row is left out if the table has one that is equal in the columns `unless_there`.
     """
@@ -256,7 +256,7 @@ def insert(
     selected: list[str] = []
     values: list[list[object]] = []
     for (name, type_, *_), column in zip(described, columns, strict=True):
-        if type_ == "BLOB":
+        if type_ in {"BLOB", "JSON"}:
             selected.append(f'unnest(?) AS "{name}"')
             values.append(column)
         else:

@@ -83,8 +83,11 @@ def new_app(settings: WorkerSettings, kafka: KafkaSettings, client_id: str) -> A
 Take: TypeAlias = Callable[[Delivered], Awaitable[None]]
 
 
-def add_agent(app: App, name: str, take: Take) -> None:
-    """An agent that hands each message of a topic on, as bytes, and acknowledges none."""
+def add_agent(app: App, name: str, take: Take, epoch: Callable[[], int]) -> None:
+    """An agent that hands each message of a topic on, as bytes, and acknowledges none.
+
+    `epoch` tells of a rebalance after which Faust counts on from the same generation.
+    """
     topic = app.topic(
         name,
         key_type=bytes,
@@ -96,19 +99,27 @@ def add_agent(app: App, name: str, take: Take) -> None:
 
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
-            await take_all(app, event.message, take)
+            await take_all(app, event.message, take, epoch)
 
     app.agent(topic, name=name, concurrency=1)(agent)
 
 
-async def take_all(app: App, batch: Batch, take: Take) -> None:
+async def take_all(app: App, batch: Batch, take: Take, epoch: Callable[[], int]) -> None:
     """Hand on each message of a batch; what was fetched before a rebalance comes again."""
-    for number, message in enumerate(batch.delivered, 1):
-        if batch.generation_id != app.consumer_generation_id or not app.flow_control.is_active():
-            return
-        await take(message)
-        if number % TOGETHER == 0:
-            await asyncio.sleep(0)
+
+    def now() -> tuple[int | None, int, bool]:
+        return app.consumer_generation_id, epoch(), app.flow_control.is_active()
+
+    its_own = (batch.generation_id, epoch(), True)
+    try:
+        for number, message in enumerate(batch.delivered, 1):
+            if now() != its_own:
+                return
+            await take(message)
+            if number % TOGETHER == 0:
+                await asyncio.sleep(0)
+    finally:
+        batch.taken()
 
 
 def lag(app: App) -> dict[tuple[str, ...], float]:
@@ -174,8 +185,10 @@ class ConsumerFlow:
         self._app.consumer.on_buffer_full(TP(*place))
 
     def resume(self, place: Place) -> None:
-        """Fetch from it again."""
-        self._app.consumer.on_buffer_drop(TP(*place))
+        """Fetch from it again, unless the worker drains."""
+        consumer = cast(Consumer, self._app.consumer)
+        if TP(*place) not in consumer._paused_partitions:
+            consumer.on_buffer_drop(TP(*place))
 
     def acknowledge(self, place: Place, offset: int) -> None:
         """The message, and all before it, are done with."""

@@ -9,6 +9,7 @@ bookkeeping of single messages, which can commit past one that is in hand.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, cast, final
 
 from faust.assignor.partition_assignor import PartitionAssignor
@@ -23,18 +24,37 @@ from processor.app.messages import Delivered
 FETCH_PAUSE_S, FETCH_PAUSE_MANY_S = 0.001, 0.005
 """Between two questions for messages, after one that gave some, and after one that gave many."""
 _MANY = 60
+UNTAKEN_MAX = 4
+"""Batches of a partition that its agent has not taken. Of one that has more no more is asked for:
+Faust's own bound would count batches as messages, and each can be of a mebibyte."""
 
 
 @final
 class Batch(ConsumerMessage):
-    """What was fetched of one partition up to an offset: `delivered`, in order."""
+    """What was fetched of one partition up to an offset: `delivered`, in order.
 
-    __slots__ = ("delivered",)
+    Until it is taken it is counted in `untaken`.
+    """
 
-    def __init__(self, tp: TP, last: int, delivered: list[Delivered], generation_id: int) -> None:
+    __slots__ = ("_untaken", "delivered")
+
+    def __init__(
+        self,
+        tp: TP,
+        last: int,
+        delivered: list[Delivered],
+        generation_id: int,
+        untaken: Counter[TP],
+    ) -> None:
         super().__init__(*tp, last, 0.0, 0, None, None, None, None, tp=tp)
         self.generation_id = generation_id
         self.delivered = delivered
+        self._untaken = untaken
+        untaken[tp] += 1
+
+    def taken(self) -> None:
+        """The agent is done with it."""
+        self._untaken[self.tp] -= 1
 
 
 class _ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -55,6 +75,10 @@ class Consumer(driver.Consumer):
 
     _fetched = 0
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._untaken: Counter[TP] = Counter()
+
     def _new_consumer_thread(self) -> Any:
         return _ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
@@ -62,6 +86,13 @@ class Consumer(driver.Consumer):
         """Ask for messages, a little later if there were some: asking costs the same for many."""
         if self._fetched:
             await asyncio.sleep(FETCH_PAUSE_MANY_S if self._fetched > _MANY else FETCH_PAUSE_S)
+        full = {place for place, count in self._untaken.items() if count >= UNTAKEN_MAX}
+        if full and active_partitions is not None:
+            active_partitions = active_partitions - full
+            if not active_partitions:  # asked for none, aiokafka gives all
+                await asyncio.sleep(FETCH_PAUSE_MANY_S)
+                return {}
+            timeout = FETCH_PAUSE_MANY_S
         fetched = await super()._getmany(active_partitions, timeout)
         self._fetched = sum(map(len, fetched.values()))
         return {place: [records] for place, records in fetched.items() if records}
@@ -87,11 +118,17 @@ class Consumer(driver.Consumer):
             for each in record
             if read is None or each.offset >= read  # what was fetched before a seek is left out
         ]
-        return Batch(tp, record[-1].offset, delivered, self.app.consumer_generation_id)
+        generation = self.app.consumer_generation_id
+        return Batch(tp, record[-1].offset, delivered, generation, self._untaken)
 
     def acknowledge(self, tp: TP, offset: int) -> None:
         """The message at the offset, and all before it, are done with: commit that, some time."""
         self._acked[tp] = [offset]
+
+    def ack(self, message: Any) -> bool:
+        """Nothing: a batch is not acknowledged, its messages are."""
+        del message
+        return False
 
     def _new_offset(self, tp: TP) -> int | None:
         """Up to where the partition is done with, from what `acknowledge` was told."""
@@ -101,6 +138,11 @@ class Consumer(driver.Consumer):
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         """Nothing: offsets that no message has are passed over by who acknowledges."""
 
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """They may be given back when others have gone on, or with another log."""
+        await super().on_partitions_revoked(revoked)
+        self._acked.clear()
+
     async def perform_seek(self) -> None:
         """Go back to what is committed, also where that is nothing, and forget what was done since.
 
@@ -109,6 +151,7 @@ class Consumer(driver.Consumer):
         be what a log that was created anew has where an older one was acknowledged.
         """
         self._acked.clear()
+        self._untaken = Counter()  # Faust throws away what waits
         await super().perform_seek()
         from_the_start = {place: 0 for place in self.assignment() if not self._read_offset[place]}
         if from_the_start:

@@ -101,7 +101,7 @@ class Worker:
         self._dispatcher = Dispatcher(
             {
                 Kind.CALL: Limits(settings.calls_max, settings.calls_per_tenant_max),
-                Kind.WORK: Limits(WORK_MAX, WORK_MAX),
+                Kind.WORK: Limits(WORK_MAX, WORK_MAX // 2),
             },
             on_crash=self._crash,
         )
@@ -167,8 +167,11 @@ class Worker:
             on_stopped=self._stop_partition,
             on_failure=self._crash,
         )
-        add_agent(self._app, UTTERANCES, agents.take_utterance)
-        add_agent(self._app, OPERATIONS, agents.take_event)
+        for topic, take in (
+            (UTTERANCES, agents.take_utterance),
+            (OPERATIONS, agents.take_event),
+        ):
+            add_agent(self._app, topic, take, lambda: self._progress.epoch)
 
     # -- the life of the worker -------------------------------------------------------------------
 

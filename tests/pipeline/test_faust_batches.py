@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.types import TP
 
-from processor.app.faust_app import TOGETHER, take_all
-from processor.app.faust_consumer import Batch, Consumer
+from processor.app.faust_app import TOGETHER, ConsumerFlow, take_all
+from processor.app.faust_consumer import UNTAKEN_MAX, Batch, Consumer
 from processor.app.messages import Delivered
 
-PLACE = TP("utterances", 3)
+PLACE, OTHER = TP("utterances", 3), TP("operations", 3)
 EPOCH = 7
 
 
@@ -23,7 +23,7 @@ def batch(read: int | None, *offsets: int) -> Batch:
     """What the consumer makes of records with these offsets, having read up to one."""
     records = [SimpleNamespace(offset=each, key=b"k", value=b"v", headers=()) for each in offsets]
     app = SimpleNamespace(consumer_generation_id=EPOCH)
-    consumer: Any = SimpleNamespace(_read_offset={PLACE: read}, app=app)
+    consumer: Any = SimpleNamespace(_read_offset={PLACE: read}, app=app, _untaken=Counter())
     return Consumer._to_message(consumer, PLACE, records)
 
 
@@ -43,9 +43,21 @@ class Seeking(Consumer):
 
     def __init__(self) -> None:
         self._acked = defaultdict(list)
+        self._untaken = Counter()
+        self.app: Any = SimpleNamespace(in_recovery=False)
+        self._paused_partitions = set()
+        self._active_partitions = {PLACE, OTHER}
+        self._buffered_partitions = set()
+        self.asked: list[set[TP]] = []
+        self._thread: Any = SimpleNamespace(getmany=self._ask)
         self._read_offset = defaultdict(lambda: None)
         self._committed_offset = defaultdict(lambda: None)
         self.sought: dict[TP, int] = {}
+
+    async def _ask(self, partitions: set[TP], timeout: float) -> dict[TP, list[Any]]:
+        assert timeout < 1 or partitions == {PLACE, OTHER}, "it waits for what it left out"
+        self.asked.append(set(partitions))
+        return {}
 
     async def seek_to_committed(self) -> dict[TP, int]:
         """Nowhere."""
@@ -72,6 +84,38 @@ def test_what_was_done_before_a_seek_is_not_committed_after_it() -> None:
     assert consumer._new_offset(PLACE) == 3
 
 
+def test_a_partition_whose_batches_wait_is_not_asked_for_more() -> None:
+    """Others are, and it is again once its agent has taken one; none at all would mean all."""
+
+    async def main() -> list[set[TP]]:
+        consumer = Seeking()
+        both = {PLACE, OTHER}
+        waiting = [Batch(PLACE, each, [], EPOCH, consumer._untaken) for each in range(UNTAKEN_MAX)]
+        await consumer._getmany(both, 1.0)
+        others = [Batch(OTHER, each, [], EPOCH, consumer._untaken) for each in range(UNTAKEN_MAX)]
+        assert await consumer._getmany(both, 1.0) == {}
+        waiting[0].taken()
+        await consumer._getmany(both, 1.0)
+        others[0].taken()
+        await consumer._getmany(both, 1.0)
+        assert both == {PLACE, OTHER}
+        return consumer.asked
+
+    assert asyncio.run(main()) == [{OTHER}, {PLACE}, {PLACE, OTHER}]
+
+
+def test_nothing_resumes_what_is_paused() -> None:
+    """A worker that drains takes no more utterances, however many it has done with."""
+    consumer = Seeking()
+    flow = ConsumerFlow(cast(Any, SimpleNamespace(consumer=consumer)))
+    for place in (PLACE, OTHER):
+        flow.stop(place)
+    consumer.pause_partitions({PLACE})
+    for place in (PLACE, OTHER):
+        flow.resume(place)
+    assert consumer._active_partitions == {OTHER}
+
+
 def ends_of_epoch(app: Any) -> None:
     """The partitions were assigned anew."""
     app.consumer_generation_id += 1
@@ -82,11 +126,16 @@ def flow_stops(app: Any) -> None:
     app.flow_control = SimpleNamespace(is_active=lambda: False)
 
 
-@pytest.mark.parametrize("happens", [ends_of_epoch, flow_stops])
+def we_know(app: Any) -> None:
+    """The partitions were assigned anew, and the group still counts the same generation."""
+    app.epoch += 1
+
+
+@pytest.mark.parametrize("happens", [ends_of_epoch, flow_stops, we_know])
 def test_a_rebalance_ends_a_batch_where_it_is(happens: Any) -> None:
     """What comes after it in the batch comes again from the place that is committed."""
     flow = SimpleNamespace(is_active=lambda: True)
-    app: Any = SimpleNamespace(consumer_generation_id=EPOCH, flow_control=flow)
+    app: Any = SimpleNamespace(consumer_generation_id=EPOCH, flow_control=flow, epoch=1)
     taken: list[int] = []
 
     async def take(message: Delivered) -> None:
@@ -94,8 +143,11 @@ def test_a_rebalance_ends_a_batch_where_it_is(happens: Any) -> None:
         if message.offset == 5:
             happens(app)
 
-    asyncio.run(take_all(app, batch(None, 4, 5, 9), take))
+    made = batch(None, 4, 5, 9)
+    assert made._untaken[PLACE] == 1
+    asyncio.run(take_all(app, made, take, lambda: app.epoch))
     assert taken == [4, 5]
+    assert made._untaken[PLACE] == 0
 
 
 def test_others_get_their_turn_within_a_batch() -> None:
@@ -114,8 +166,10 @@ def test_others_get_their_turn_within_a_batch() -> None:
             seen.append(len(taken))
             await asyncio.sleep(0)
 
+    whole = batch(None, *range(3 * TOGETHER))
+
     async def main() -> None:
-        await asyncio.gather(take_all(app, batch(None, *range(3 * TOGETHER)), take), look())
+        await asyncio.gather(take_all(app, whole, take, lambda: 1), look())
 
     asyncio.run(main())
     assert seen == [TOGETHER, 2 * TOGETHER]
