@@ -2,7 +2,7 @@
 
 `faust`: two empty agents of a plain Faust app, chained by one send. `loop`: the same reads and
 writes in a bare loop of aiokafka. Both acknowledge what is done in batches, and run until they are
-killed.
+killed. The Faust app commits as often as the worker, because the last commit ends a measurement.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import faust
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
+from processor.app.faust_app import COMMIT_SECONDS
 from processor.app.messages import OPERATIONS, UTTERANCES
 
 BATCH = 500
@@ -38,6 +39,7 @@ async def faust_agents(bootstrap: str) -> None:
         topic_disable_leader=True,
         stream_wait_empty=False,
         consumer_auto_offset_reset="earliest",
+        broker_commit_interval=COMMIT_SECONDS,
     )
     sender = producer(bootstrap)
     await sender.start()
