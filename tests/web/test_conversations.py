@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from processor.app.conversations import ConversationsOfWorker, Elsewhere, Ours
-from processor.app.dispatcher import Dispatcher, Lane
+from processor.app.dispatcher import Dispatcher, Kind, Lane, Limits
 from processor.app.folded_utterances import FoldedUtterances
 from processor.app.interpret import Unusable, interpret
 from processor.app.interpret_agent import InterpretAgent
@@ -77,7 +77,7 @@ class Bench:
         self._reduce = ReduceAgent(store, self.progress, tell=folded.tell)
         self.crashes: list[BaseException] = []
         self.dispatcher = Dispatcher(
-            running_max=4, running_per_tenant_max=4, on_crash=self.crashes.append
+            dict.fromkeys(Kind, Limits(4, 4)), on_crash=self.crashes.append
         )
         self.interpret = InterpretAgent(log=self, dead_letters=self, interpreter=interpreter)
         self.port = ConversationsOfWorker(
@@ -223,7 +223,7 @@ def test_a_draft_waits_its_turn_behind_what_was_said(tmp_path: Path) -> None:
             async def job() -> None:
                 await here.say(said("u2", observe("o2")))
 
-            here.dispatcher.submit(Lane(0, "acme", "c1"), job)
+            here.dispatcher.submit(Lane(0, "acme", "c1"), Kind.WORK, job)
             appended = here.port.append(OWNER, draft("d1", {"record": "o2"}))
             await asyncio.sleep(0.05)
             assert not appended.done()
