@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from processor.app.faust_app import TOGETHER, ConsumerFlow, take_all
@@ -82,6 +83,22 @@ def test_what_was_done_before_a_seek_is_not_committed_after_it() -> None:
     assert consumer._new_offset(PLACE) is None
     consumer.acknowledge(PLACE, 2)
     assert consumer._new_offset(PLACE) == 3
+
+
+def test_what_is_done_while_partitions_are_taken_away_is_not_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They may be given back when others have gone on; nor is a batch an acknowledgement."""
+    consumer = Seeking()
+
+    async def taking_away(self: Consumer, revoked: set[TP]) -> None:
+        self.acknowledge(PLACE, 41)
+
+    monkeypatch.setattr(driver.Consumer, "on_partitions_revoked", taking_away)
+    asyncio.run(consumer.on_partitions_revoked({PLACE}))
+    assert consumer._new_offset(PLACE) is None
+    assert consumer.ack(batch(None, 4)) is False
+    assert consumer._new_offset(PLACE) is None
 
 
 def test_a_partition_whose_batches_wait_is_not_asked_for_more() -> None:
